@@ -73,9 +73,8 @@ def main() -> None:
     data = load_facts(DATA)
     if options.failures:
         for one in judge(data[f"facts, {options.failures}, dev"]):
-            if one.missed or one.wrong:
-                print(f"{one.kind}: {one.text}", *(f"  missed {fact}" for fact in one.missed), sep="\n")
-                print(*(f"  WRONG  {fact}" for fact in one.wrong), sep="\n", end="\n" if one.wrong else "")
+            if one.mistakes():
+                print(f"{one.kind}: {one.text}", *(f"  {what} {fact}" for what, fact in one.mistakes()), sep="\n")
         return
     figures: dict[str, Any] = {}
     for name, sentences in data.items():

@@ -203,3 +203,20 @@ def test_facts_are_measured_by_the_rules_and_a_model_that_fails_reads_nothing(ru
     ]
     assert "not read: 1" in outcome.err
     assert run("bench", "facts", tmp_path / "mine.json", "--model", "small").code == 1
+
+
+def test_what_is_missed_and_wrong_is_listed_on_request(run: Run, tmp_path: Path):
+    sentences = [
+        {"text": "I live in Berlin.", "facts": [["user", "works_at", "Acme", "now"]]},
+        {"text": "I live in Rome.", "facts": [["user", "lives_in", "Rome", "now"]]},
+    ]
+    (tmp_path / "mine.json").write_text(json.dumps(sentences))
+    assert "Acme" not in run("bench", "facts", tmp_path / "mine.json").out
+    lines = run("bench", "facts", tmp_path / "mine.json", "--failures").out.splitlines()
+    assert lines[1:4] == ["I live in Berlin.", "  missed user works_at Acme", "  wrong user lives_in Berlin"]
+    assert not any("Rome" in line for line in lines)
+    sentences[0]["facts"] = [["user", "employed_by", "Acme", "now"]]
+    (tmp_path / "mine.json").write_text(json.dumps(sentences))
+    refused = run("bench", "facts", tmp_path / "mine.json")
+    assert refused.code == 1
+    assert "works_at" in refused.err

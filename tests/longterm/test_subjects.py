@@ -55,6 +55,21 @@ def test_a_mother_is_found_by_her_name_and_her_name_by_mother(backend: Backend, 
     assert told(memory, "papa") == [("works_at", "Initech")]
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("My mum lives in Rome.", "my mum"), ("My mother Ann lives in Rome.", "my mum"), ("我妈住在Rome。", "我妈"),
+    ],
+)  # fmt: skip
+def test_my_mother_is_the_only_speakers_who_has_a_name(backend: Backend, said: str, asked: str) -> None:
+    memory = memory_of(backend, said, "Tom's mother lives in Oslo.", speaker="Nora")
+    assert told(memory, asked) == told(memory, "Nora's mother") == [("lives_in", "Rome")]
+    memory.remember("My mum lives in Bern.", speaker="Ida", time=SAID)
+    assert told(memory, asked) == []
+    memory.remember("My mum lives in Cork.", time=SAID)
+    assert told(memory, asked) == [("lives_in", "Cork")]
+
+
 def test_a_name_that_nothing_else_is_known_of_finds_the_relative(backend: Backend) -> None:
     memory = memory_of(backend, "My mother's name is Ann.", "My mother lives in Rome.")
     assert told(memory, "Ann") == told(memory, "mom") == [("lives_in", "Rome")]
@@ -68,8 +83,9 @@ def test_two_daughters_are_not_one(backend: Backend) -> None:
 
 def test_a_relative_of_someone_else_is_not_the_users(backend: Backend) -> None:
     memory = memory_of(backend, "My mother lives in Rome.", speaker="Ann")
+    memory.remember("My mother lives in Oslo.", time=SAID)
     assert told(memory, "Ann's mom") == [("lives_in", "Rome")]
-    assert told(memory, "my mother") == []
+    assert told(memory, "my mother") == [("lives_in", "Oslo")]
 
 
 def test_a_first_name_finds_the_only_one_who_has_it(backend: Backend) -> None:

@@ -207,6 +207,17 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
     [
         ("我对海鲜过敏。", "医生说我妹妹不再对海鲜过敏了。", "我对什么过敏？"),
         ("My sister's phone number is 0161 333.", "New phone number: 0170 444.", "What's my sister's phone number?"),
+        ("I live in Bristol.", "My mum moved in with us.", "Where do I live?"),
+        ("My dad lives in Leeds.", "My mum moved in with us.", "Where does my dad live?"),
+        ("We live in Bristol.", "My brother came to live with us.", "Where do we live?"),
+        ("我住在杭州。", "我妈搬来跟我们一起住了。", "我住在哪里？"),
+        ("我住在杭州。", "我爸搬到我家来了。", "我住在哪里？"),
+        ("我爸住在宁波。", "我妈搬来跟我们一起住了。", "我爸住在哪里？"),
+        (
+            "My favourite film is Heat, and my husband's favourite film is Alien.",
+            "My new favourite film is Amelie.",
+            "What is my husband's favourite film?",
+        ),
     ],
 )
 @pytest.mark.parametrize("speaker", [None, "Nora"])
@@ -218,6 +229,21 @@ def test_what_is_true_of_a_relative_replaces_nothing_of_another(
     memory.remember(newer, id="newer", time=NOON, speaker=speaker)
     memory.flush()
     assert [hit.superseded_by for hit in memory.recall(question) if hit.id == "older"] == [""]
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "question"),
+    [
+        ("我在腾讯做产品经理。", "我弟弟现在在成都上班。", "我在哪里上班"),
+        ("I'm a nurse at Guy's.", "My brother works in Leeds, and I never know where he works.", "Where do I work?"),
+    ],
+)
+def test_a_question_for_ones_own_finds_it_before_that_of_a_relative(bench: Bench, own: str, other: str, question: str):
+    memory = bench.memory()
+    memory.remember(own, id="own", time=NOON - timedelta(days=9))
+    memory.remember(other, id="other", time=NOON)
+    memory.flush()
+    assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("own", ""), ("other", "")]
 
 
 def test_a_recall_takes_the_facts_that_were_read_when_a_memory_was_stored(

@@ -145,6 +145,18 @@ def test_lists_are_named_by_where_they_stand(tmp_path: Path):
     assert list(load_facts(path)) == ["mine"]
 
 
+def test_a_relation_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps([{"text": "I reside in Rome.", "facts": [["user", "resides_in", "Rome", "now"]]}]))
+    with pytest.raises(InvalidInput, match=r"'resides_in'.*lives_in"):
+        load_facts(path)
+
+
+def test_mistakes_are_told_in_words():
+    [read] = judge([sentence("I live in Berlin.", ("user", "works_at", "Acme", "ended"))])
+    assert read.mistakes() == [("missed", "user works_at Acme (ended)"), ("wrong", "user lives_in Berlin")]
+
+
 @pytest.mark.parametrize(
     "text", ["", "[1]", '[{"text": 1}]', '{"a": 1}', '[{"text": "x", "facts": [["a", "b", "c", "today"]]}]']
 )

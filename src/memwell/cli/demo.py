@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -43,7 +43,7 @@ from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from memwell.models.ports import ChatModel
-    from memwell.runtime.evaluation import Evaluation, Scores
+    from memwell.runtime.evaluation import Evaluation, JudgedSentence, Scores
 
 app = typer.Typer()
 
@@ -284,6 +284,9 @@ def facts_command(
     data: Annotated[Path, typer.Argument(help="Sentences with the facts they state, as JSON. 标注了事实的句子。")],
     model: Annotated[str, typer.Option(help="A chat model that reads them too. 对比用的对话模型。")] = "",
     url: Annotated[str, typer.Option(help="Where the model is served; else chat_url. 模型地址。")] = "",
+    failures: Annotated[
+        bool, typer.Option("--failures", help="List what is missed and what is wrong. 列出遗漏和错误的事实。")
+    ] = False,
 ) -> None:
     """Print how well facts are read from sentences, by the rules and by a chat model. 测量事实抽取。"""
     from memwell.runtime.evaluation import FactShares, judge, load_facts  # noqa: PLC0415 - loads the rules
@@ -293,7 +296,8 @@ def facts_command(
     name, place = model or settings.chat_model, url or settings.chat_url
     if bool(name) is not bool(place):
         raise ConfigurationError(say("bench_model_missing"))
-    failures: list[str] = []
+    unusable: list[str] = []
+    mistakes: list[str] = []
     table = PlainTable()
     table.prose("")
     table.whole(*(say(one) for one in ("stated", "read", "precision", "recall_share")), justify="right")
@@ -308,13 +312,26 @@ def facts_command(
             for reader, chat in readers:
                 with progress_bar(f"{title}, {reader}") as progress:
                     judged = judge(sentences, chat, partial(_advance, progress, len(sentences)))
-                failures += [one.failure for one in judged if one.failure]
+                unusable += [one.failure for one in judged if one.failure]
+                mistakes += _mistakes(f"{title}: {reader}", judged) if failures else []
                 found = FactShares.of(judged)
                 shares = ("–" if one is None else f"{one:.1f}" for one in (found.precision, found.recall))
                 table.add_row(f"{title}: {reader}", str(found.facts), str(found.read), *shares)
-    console().print(table)
-    if failures:
-        console(stderr=True).print(say("no_usable_answer", count=len(failures), reason=one_line(failures[0])))
+    screen = console()
+    for line in mistakes:
+        screen.print(line, soft_wrap=True, markup=False, highlight=False)
+    screen.print(table)
+    if unusable:
+        console(stderr=True).print(say("no_usable_answer", count=len(unusable), reason=one_line(unusable[0])))
+
+
+def _mistakes(title: str, judged: Sequence[JudgedSentence]) -> list[str]:
+    """The sentences of which facts are missed or wrong, each with these on lines of their own."""
+    lines = [title]
+    for one in judged:
+        found = [f"  {say(f'fact_{what}')} {one_line(fact)}" for what, fact in one.mistakes()]
+        lines += [one_line(one.text), *found] if found else []
+    return lines if len(lines) > 1 else []
 
 
 def _advance(progress: Callable[[int, int | None], None], total: int, done: int) -> None:

@@ -218,6 +218,8 @@ _PHRASES = {
     "read": ("read", "读出"),
     "precision": ("right, %", "正确率 %"),
     "recall_share": ("found, %", "召回率 %"),
+    "fact_missed": ("missed", "遗漏"),
+    "fact_wrong": ("wrong", "错误"),
     "no_usable_answer": (
         "Sentences without a usable answer of the model, counted as not read: {count}. The first time: {reason}",
         "模型对 {count} 个句子没有给出可用的回答，这些句子按未读出计算。第一次的原因：{reason}",

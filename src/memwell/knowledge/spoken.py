@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from memwell.knowledge.documents import Found
 from memwell.language.asking import coverage
-from memwell.language.claims import Claim, claims, relation_of
-from memwell.language.claims.reading import corrects
+from memwell.language.claims import Claim, claims, corrects, relation_of
 from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, asks_about_past, statement

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import Claim, claims, relation_of
-from memwell.language.claims.reading import corrects
+from memwell.language.claims import Claim, claims, corrects, relation_of
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -65,6 +64,8 @@ class StatedText(NamedTuple):
     """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
     of_me: bool = False
     """Whether it speaks of the speaker, also with others."""
+    joins_me: bool = False
+    """Whether it speaks of the speaker only as someone to whom another came: "My mum moved in with us"."""
     refers: bool = False
     """Whether *he*, *she* or *it* may mean someone that was named before."""
     chinese: bool = False
@@ -220,11 +221,19 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
-    if _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
+    # Who is joined by another stays where they are, but is alone no longer.
+    came = newer.of_me and newer.joins_me and _COMPANY(older.stated) is None
+    others = newer.holders - _SPEAKER if came else newer.holders
+    if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers
-    return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
+    return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and (came or not newer.of_me)
+
+
+_COMPANY = re.compile(
+    r"\b(?:alone|(?:by|to) myself|on my own|with|single|just me)\b|一个人|独[居自]|单身|[跟和与]", re.I
+).search
 
 
 CHANGE = frozenset({"begins", "changes", "ends"})
@@ -440,6 +449,10 @@ _EN_OWNED = re.compile(
 ).finditer
 _EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
+_EN_TO_US = re.compile(
+    r"\b(?:in|(?:live|lives|living|stay|stays|staying|home|back|over)(?: here)?) with (?:me|us)\b"
+    r"|\bto (?:me|us|ours|mine)\b"
+).sub
 _EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
 _EN_NAMED = re.compile(
     r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? "
@@ -687,6 +700,7 @@ def _english(text: str) -> StatedText:
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
         about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
         of_me=not _EN_ME.isdisjoint(parts),
+        joins_me=_EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower))),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
@@ -771,6 +785,9 @@ _ZH_OWNED = re.compile(
     rf"({'|'.join(_ZH_KIN)})(的(?!名字))?"
 ).finditer
 _ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
+_ZH_TO_US = re.compile(
+    "[搬回过来住进接到]*[跟和与同到来]?我们?家?(?:一起|一块儿?|这[儿里边]?|身边)+(?:来?住|来)?|[搬来进住到]+我们?家"
+).sub
 _ZH_NAMED = re.compile(
     "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
@@ -919,6 +936,7 @@ def _chinese(text: str) -> StatedText:
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
         # The first one may belong to 我朋友.
         of_me="我" in text[2:],
+        joins_me="我" not in _ZH_TO_US("", text)[2:],
         refers=_ZH_PRONOUNS(text) is not None,
         holders=_chinese_holders(text),
         words=_chinese_words(text),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +13,7 @@ from memwell.longterm.statements import name_key
 from memwell.values import check_text
 
 if TYPE_CHECKING:
-    from memwell.longterm.facts import Fact, Facts
+    from memwell.longterm.facts import Facts
 
 _OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought", "kind"))
 """What is still true of the dead."""
@@ -24,8 +24,19 @@ _CATS = tuple("猫 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金�
 _KINDS = {"狗": _DOGS, "狗狗": _DOGS, "小狗": _DOGS, "猫": _CATS, "猫咪": _CATS, "小猫": _CATS}
 
 
-def meant(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
-    """The claims that a claim makes of what is known; ``others`` are those that are stated with it."""
+_DEATH = re.compile(
+    r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral)\b"
+    "|去世|过世|病逝|离世|逝世|走了|没了|不在了|离开了我们|[走没]的",
+    re.IGNORECASE,
+).search
+_TRADES = {"law": ("lawyer", "solicitor", "barrister"), "medicine": ("doctor", "physician", "surgeon", "gp")}
+_SAME_TRADE = 4
+"""How many letters at the beginning two words for one trade share: *nursing* and *nurse*."""
+
+
+def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -> Iterator[Claim]:
+    """The claims that a claim makes of what is known; ``others`` are those that are stated with it, ``said`` the words."""
+    died = claim.negated and _DEATH(said[claim.start : claim.end]) is not None
     relation = relation_of(claim.relation)
     check_text(claim.object, "a claim's object")
     if relation is None:
@@ -33,9 +44,11 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim
     elif not claim.negated and not claim.object and claim.valid_from is not None:
         yield from _restored(claim, facts)
     elif claim.negated and claim.relation == "pet" and claim.object:
-        yield from _gone(claim, facts)
+        yield from _gone(claim, facts, died=died)
     elif claim.negated and relation.people and not relation.single:
-        yield from _died(claim, facts)
+        yield from _lost(claim, facts, died=died)
+    elif claim.negated and relation.single and claim.object:
+        yield _as_known(claim, facts)
     else:
         yield claim
     if claim.negated and claim.relation == "works_at":
@@ -52,7 +65,33 @@ def _restored(claim: Claim, facts: Facts) -> Iterator[Claim]:
             yield msgspec.structs.replace(claim, relation=fact.relation, object=fact.object)
 
 
-def _gone(claim: Claim, facts: Facts) -> Iterator[Claim]:
+def _as_known(claim: Claim, facts: Facts) -> Claim:
+    """What ends, by the words under which it is known: 字节 for 字节跳动, *nursing* for a nurse."""
+    thing = name_key(claim.object)
+    held = facts.about(claim.subject, relation=claim.relation, as_of=claim.time)
+    alike = [fact for fact in held if _is_alike(thing, name_key(fact.object), claim.relation)]
+    if len(alike) == 1 and not any(name_key(fact.object) == thing for fact in held):
+        return msgspec.structs.replace(claim, object=alike[0].object)
+    return claim
+
+
+def _is_alike(one: str, other: str, relation: str) -> bool:
+    """Whether two values are the same in other words: one is a part of the other, or both are of one trade."""
+    if relation == "occupation":
+        trades = _TRADES.get(one, ())
+        last = other.rsplit(maxsplit=1)[-1]
+        if last in trades or (one.endswith("ing") and one[:_SAME_TRADE] == last[:_SAME_TRADE]):
+            return True
+    if relation not in ("works_at", "studies_at", "lives_in", "occupation", "diet"):
+        return False
+    if relation == "diet" and "素" in one and "素" in other:
+        return True
+    if one.isascii() and other.isascii():
+        return f" {one} " in f" {other} " or f" {other} " in f" {one} "
+    return one in other or other in one
+
+
+def _gone(claim: Claim, facts: Facts, *, died: bool) -> Iterator[Claim]:
     """Of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
     thing = name_key(claim.object)
     pets = [fact.object for fact in facts.about(claim.subject, relation="pet", as_of=claim.time)]
@@ -72,28 +111,32 @@ def _gone(claim: Claim, facts: Facts) -> Iterator[Claim]:
         # A child is put to sleep every evening.
         if relation is not None and relation.people and fact.relation != "child" and name_key(fact.object) == thing:
             yield msgspec.structs.replace(claim, relation=fact.relation)
+            yield from _ended_with(facts.names_of(claim.object) if died else (), claim, facts)
 
 
-def _died(claim: Claim, facts: Facts) -> Iterator[Claim]:
+def _lost(claim: Claim, facts: Facts, *, died: bool) -> Iterator[Claim]:
     """The end of a relative by name; of "my mother died", of her by her name, and of what was true of her."""
     held = facts.about(claim.subject, relation=claim.relation, as_of=claim.time)
     if any(name_key(fact.object) == name_key(claim.object) for fact in held) or not claim.object:
         yield claim
+        # Who is a friend no longer still lives where they live.
+        yield from _ended_with(facts.names_of(claim.object) if died and claim.object else (), claim, facts)
         return
     names = facts.names_of(f"{claim.subject}'s {claim.object}")
     ended = [fact for fact in held if name_key(fact.object) in names]
     for fact in ended:
         yield msgspec.structs.replace(claim, object=fact.object)
-    for fact in _of_them(names, facts, claim.time):
-        if fact.relation not in _OUTLIVES:
-            yield msgspec.structs.replace(claim, subject=fact.subject, relation=fact.relation, object=fact.object)
+    yield from _ended_with(names, claim, facts)
     if not ended:
         yield claim
 
 
-def _of_them(names: Sequence[str], facts: Facts, moment: datetime | None) -> Iterator[Fact]:
-    known = {fact.id: fact for name in names for fact in facts.about(name, as_of=moment)}
-    return iter(known.values())
+def _ended_with(names: Sequence[str], claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """What is no longer true of someone who died, by their names."""
+    known = {fact.id: fact for name in names for fact in facts.about(name, as_of=claim.time)}
+    for fact in known.values():
+        if fact.relation not in _OUTLIVES:
+            yield msgspec.structs.replace(claim, subject=fact.subject, relation=fact.relation, object=fact.object)
 
 
 def _left(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
@@ -107,6 +150,9 @@ def _left(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim
     for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
         if clauses and {(source.record, source.start) for source in fact.evidence} <= clauses:
             yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
+    if not claim.object:
+        for fact in facts.about(claim.subject, relation="works_in", as_of=claim.time):
+            yield msgspec.structs.replace(claim, relation="works_in", object=fact.object)
 
 
 def _graduated(claim: Claim, facts: Facts) -> Iterator[Claim]:

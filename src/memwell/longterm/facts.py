@@ -12,8 +12,8 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.language.claims.english_words import NUMBERS
-from memwell.language.claims.relations import USER, Claim, Relation, relation_of
+from memwell.language.claims.english_objects import NUMBERS
+from memwell.language.claims.relations import USER, Claim, Relation, known_relation, relation_of
 from memwell.longterm.endings import meant
 from memwell.longterm.statements import (
     BY_HAND,
@@ -348,6 +348,7 @@ class Facts:
         self.space: Space = as_space(space)
         self._statements = FactStatements(kv, self.space)
         self._subjects = Subjects(self._statements, text_of)
+        self._text_of = text_of
 
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
@@ -359,7 +360,8 @@ class Facts:
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
         given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
         checked = [check_type(claim, Claim, "a claim must be a Claim") for claim in given]
-        named = [one for claim in checked for one in meant(claim, checked, self)]
+        said = self._text_of(check_id(record, "a record's id")) if any(claim.negated for claim in checked) else ""
+        named = [one for claim in checked for one in meant(claim, checked, self, said)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
@@ -394,7 +396,11 @@ class Facts:
 
     def history(self, subject: str, relation: str | None = None) -> list[Fact]:
         """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
-        everything = [fact for group in self._groups_of(subject, relation) for fact in timeline(group)]
+        return self._history(subject, relation, misspelt=True)
+
+    def _history(self, subject: str, relation: str | None, *, misspelt: bool) -> list[Fact]:
+        groups = self._groups_of(subject, relation, misspelt=misspelt)
+        everything = [fact for group in groups for fact in timeline(group)]
         return [fact for fact in everything if relation in (None, fact.relation)]
 
     def names_of(self, subject: str) -> list[str]:
@@ -404,18 +410,28 @@ class Facts:
         """
         return self._subjects.named(subject)
 
-    def _groups_of(self, subject: str, relation: str | None = None) -> Iterable[list[FactStatement]]:
+    def _groups_of(
+        self, subject: str, relation: str | None = None, *, misspelt: bool = True
+    ) -> Iterable[list[FactStatement]]:
         """The statements about each question of someone, by all names together."""
         found: dict[str, list[FactStatement]] = {}
-        for name in self.names_of(subject):
+        for name in self._subjects.named(subject, misspelt=misspelt):
             for question, group in self._statements.groups(prefix_of_name(name, relation)):
                 found.setdefault(question.split("/", 3)[3], []).extend(group)
         return found.values()
 
-    def _believed_of(self, subject: str, relation: str | None = None, known_at: datetime | None = None) -> list[Fact]:
+    def _believed_of(
+        self,
+        subject: str,
+        relation: str | None = None,
+        known_at: datetime | None = None,
+        *,
+        misspelt: bool = True,
+    ) -> list[Fact]:
         """The facts of someone that are believed now, or were at ``known_at``, whenever they hold in the world."""
         moment = None if known_at is None else as_utc(known_at, "known_at")
-        facts = (fact for group in self._groups_of(subject, relation) for fact in timeline(_known(group, moment)))
+        groups = self._groups_of(subject, relation, misspelt=misspelt)
+        facts = (fact for group in groups for fact in timeline(_known(group, moment)))
         return [fact for fact in facts if fact.retired_at is None and relation in (None, fact.relation)]
 
     def all(self, *, limit: int = 100, cursor: str | None = None) -> Page[Fact]:
@@ -546,14 +562,17 @@ class Facts:
         believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
         holds now, if there is one. A value that holds already goes on; one of several that was retracted is believed again.
         Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an unknown relation, a name or
-        value that is empty, too long or not one line, an age, an email address or a telephone number that cannot be one,
-        and another one of several values without ``former``.
+        value that is empty, too long or not one line, an age, a birthday, an email address or a telephone number that
+        cannot be one, and another one of several values without ``former``.
         """
         moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
-        known, thing = _checked(check_line(relation, "the relation")), _thing(value)
-        _check_value(relation, value)
-        held = self._believed_of(check_line(subject, "the subject"), known.name)
-        past = [] if known.single else [one for one in self.history(subject, known.name) if _is_of(one, thing)]
+        known = known_relation(check_line(relation, "the relation"))
+        value = _checked_value(relation, check_line(value, "the value"))
+        thing = _thing(value)
+        # Who is looked for may be misspelt; who is written about is who was named.
+        held = self._believed_of(check_line(subject, "the subject"), known.name, misspelt=False)
+        everything = [] if known.single else self._history(subject, known.name, misspelt=False)
+        past = [one for one in everything if _is_of(one, thing)]
         again = bool(past) and (former is None or name_key(check_text(former, "a value")) == thing)
         old = self._former(subject, relation, value if again else former, past if again else held, moment)
         said, who = self._after(subject, relation, moment), self._spelt(subject) if old is None else old.subject
@@ -577,7 +596,7 @@ class Facts:
         for fact in held if known.lasting else [old] if old is not None else []:
             for until in _denied(fact, thing, since, known):
                 self._deny(fact, said, moment, until)
-        found = [fact for fact in self._believed_of(who, known.name) if _is_of(fact, thing)]
+        found = [fact for fact in self._believed_of(who, known.name, misspelt=False) if _is_of(fact, thing)]
         return next((fact for fact in found if fact.said_at == said), found[-1])
 
     def retract(
@@ -596,14 +615,15 @@ class Facts:
         several values without a value, and an end before its beginning.
         """
         moment, until = now() if at is None else as_utc(at, "at"), ended and as_utc(ended, "ended")
-        held = self._believed_of(subject, _checked(relation).name)
+        held = self._believed_of(subject, known_relation(relation).name, misspelt=False)
         old = self._former(subject, relation, value, held, moment)
         if old is None:
             raise NotFound(f"nothing is known of {shown(subject)} and {shown(relation)}")
         if until is not None and old.valid_from is not None and until <= old.valid_from:
             raise InvalidInput(f"{shown(old.object)} holds since {old.valid_from}, so it did not end at {until}")
         self._deny(old, self._after(subject, relation, moment), moment, until)
-        left = [fact for fact in self.history(subject, relation) if name_key(fact.object) == name_key(old.object)]
+        past = self._history(subject, relation, misspelt=False)
+        left = [fact for fact in past if name_key(fact.object) == name_key(old.object)]
         return next((fact for fact in reversed(left) if fact.id == old.id), left[-1])
 
     def by_hand(self) -> list[FactStatement]:
@@ -618,7 +638,7 @@ class Facts:
         self, subject: str, relation: str, value: str | None, held: list[Fact], moment: datetime
     ) -> Fact | None:
         """The fact of this value, or else the one that holds. Raises ``NotFound`` and ``InvalidInput``."""
-        if value is None and held and not _checked(relation).single:
+        if value is None and held and not known_relation(relation).single:
             raise InvalidInput(f"{relation!r} may have several values; name the former one")
         wanted = None if value is None else name_key(check_text(value, "a value"))
         fits = [fact for fact in held if wanted is None or name_key(fact.object) == wanted]
@@ -631,12 +651,13 @@ class Facts:
 
     def _after(self, subject: str, relation: str, moment: datetime) -> datetime:
         """When a person speaks of facts: after all that was said and denied of them, also by a clock that is ahead."""
-        said = (one.said_at for group in self._groups_of(subject, relation) for one in group)
+        groups = self._groups_of(subject, relation, misspelt=False)
+        said = (one.said_at for group in groups for one in group)
         return max([moment, *(time + datetime.resolution for time in said)])
 
     def _spelt(self, subject: str) -> str:
         """The name of someone as it was first written, or as it is given for a stranger."""
-        groups = self._statements.groups(prefix_of_name(self.names_of(subject)[0]))
+        groups = self._statements.groups(prefix_of_name(self._subjects.named(subject, misspelt=False)[0]))
         return next((group[0].subject for _, group in groups), subject)
 
     def _deny(self, fact: Fact, said: datetime, moment: datetime, since: datetime | None = None) -> None:
@@ -668,13 +689,6 @@ class Facts:
     arestore = asyncify(restore)
 
 
-def _checked(relation: str) -> Relation:
-    known = relation_of(relation)
-    if known is None:
-        raise InvalidInput(f"unknown relation {shown(relation)}")
-    return known
-
-
 def _thing(value: str) -> str:
     """The compared form of a value that a person gives. Raises ``InvalidInput``."""
     thing = name_key(check_line(value, "the value"))
@@ -683,26 +697,61 @@ def _thing(value: str) -> str:
     return thing
 
 
+_NUMBER = "|".join(NUMBERS)
 _AGE = re.compile(
-    r"(?:(?P<years>\d{1,3})|(?P<word>[a-z]+)(?:[- ][a-z]+)?|[零〇一二两三四五六七八九十百半]{1,5})"
+    rf"(?:(?P<years>\d{{1,3}})|(?:{_NUMBER})(?:[- ](?:{_NUMBER}))?|[零〇一二两三四五六七八九十百半]{{1,5}})"
     r"(?:\s*(?:years?|months?|weeks?|days?|yrs?)(?: old| of age)?|周?岁半?|个?月大?)?",
     re.IGNORECASE,
 ).fullmatch
 _OLDEST = 130
 
 
-def _check_value(relation: str, value: str) -> None:
-    """Raise ``InvalidInput`` for a value that cannot be an age, an address or a telephone number."""
+_MONTHS = {name: place for place, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE).search
+    for pattern in (
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_MONTH}",
+        rf"\b{_MONTH} (?:the )?(?P<day>\d{{1,2}})(?!\d)",
+        r"\b\d{4}[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})\b",
+        r"(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]?",
+    )
+]
+_SAYS_WHEN = re.compile(rf"\d|\b{_MONTH}|[零〇一二三四五六七八九十]+[年月日号]", re.IGNORECASE).search
+_LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _is_day(words: str) -> bool:
+    """Whether words can say when someone was born; of a day and a month, whether the month has that day."""
+    found = next((match for search in _DATES if (match := search(words))), None)
+    if found is None:
+        return _SAYS_WHEN(words) is not None
+    month = _MONTHS.get(found["month"][:3].lower()) or int(found["month"])
+    return 1 <= month <= len(_LONGEST_MONTHS) and 1 <= int(found["day"]) <= _LONGEST_MONTHS[month - 1]
+
+
+def _age_in_digits(words: str) -> str:
+    """An age without its number words: *thirty-one* is 31."""
+    parts = words.lower().replace("-", " ").split()
+    numbers = [NUMBERS[part] for part in parts if part in NUMBERS]
+    return " ".join([str(sum(numbers)), *parts[len(numbers) :]]) if numbers else words
+
+
+def _checked_value(relation: str, value: str) -> str:
+    """The value, an age with digits. Raises ``InvalidInput`` for what cannot be an age, a day, an address or a number."""
     words = value.strip()
+    if relation == "birthday" and not _is_day(words):
+        raise InvalidInput(f"a birthday must be a day that exists, such as 4 May or 1990-05-04, not {shown(value)}")
     if relation == "age":
         age = _AGE(words)
-        fits = age is not None and (not age["years"] or int(age["years"]) <= _OLDEST)
-        if not fits or (age is not None and age["word"] and age["word"].lower() not in NUMBERS):
+        years = None if age is None else age["years"]
+        if age is None or (years and int(years) > _OLDEST):
             raise InvalidInput(f"an age must be a number such as 31, at most {_OLDEST}, not {shown(value)}")
     if relation == "email" and not re.fullmatch(r"[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+", words):
         raise InvalidInput(f"an email address must be like ann@example.org, not {shown(value)}")
     if relation == "phone" and (sum(map(str.isdigit, words)) < _LEAST_DIGITS or re.search(r"[^\d\s+()./-]", words)):
         raise InvalidInput(f"a phone number must have at least {_LEAST_DIGITS} digits and no words, not {shown(value)}")
+    return _age_in_digits(words) if relation == "age" else value
 
 
 _LEAST_DIGITS = 3

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.claims.reading import claims, corrects, is_secret
+from memwell.language.claims import claims, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
@@ -423,8 +423,8 @@ class Indexer:
         return [found.get(place, []) for place in range(len(records))]
 
     def _preceding(self, place: int, records: Sequence[Record]) -> tuple[str, datetime] | None:
-        """What the speaker of a memory that may be a correction said before it, and when."""
-        if not corrects(records[place].text):
+        """What the speaker of a memory that is understood by it said before, and when: of a correction, of *she*."""
+        if not follows(records[place].text):
             return None
         earlier = records[max(0, place - _LOOKED_BACK) : place][::-1]
         if len(earlier) < _LOOKED_BACK:
@@ -620,7 +620,7 @@ def _end(pending: Sequence[Message]) -> int:
 
 
 def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime] | None:
-    """What a memory corrects, of those before it, the latest first: what the same person said in the same session.
+    """What a memory corrects or refers to, of those before it, the latest first: of the same person and session.
 
     What may be an answer corrects only what stands directly before it, and what likely is one nothing from before a
     question. A correction is corrected with what it corrects.
@@ -631,12 +631,12 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
         if other.session != traits.session or not timedelta() <= age <= CORRECTED_WITHIN:
             continue
         if other.speaker == traits.speaker:
-            if corrects(record.text) == "maybe" and traits.position - other.position > 1:
+            if follows(record.text) == "maybe" and traits.position - other.position > 1:
                 return None
-            before = _corrected(one, earlier[place + 1 :]) if corrects(one.text) else None
+            before = _corrected(one, earlier[place + 1 :]) if follows(one.text) else None
             return (f"{before[0]}\n{one.text}" if before else one.text), one.time
         asked = one.text.rstrip(' "”」』').endswith(("?", "？", "吗", "呢"))
-        if corrects(record.text) == "maybe" or (asked and corrects(record.text) == "likely"):
+        if follows(record.text) == "maybe" or (asked and follows(record.text) == "likely"):
             return None
     return None
 

@@ -15,7 +15,7 @@ import msgspec
 
 from memwell.errors import BackendError, InvalidInput
 from memwell.filters import AllOf, Where
-from memwell.language.claims.relations import USER, Claim, Relation, relation_of
+from memwell.language.claims.relations import USER, Claim, Relation, known_relation
 from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, check_count, check_flag, check_id, check_number, check_text, check_type, shown
@@ -249,9 +249,7 @@ def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bo
 
     Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
     """
-    relation = relation_of(check_type(claim, Claim, "a claim must be a Claim").relation)
-    if relation is None:
-        raise InvalidInput(f"unknown relation {shown(claim.relation)}")
+    relation = known_relation(check_type(claim, Claim, "a claim must be a Claim").relation)
     subject = name_key(check_text(claim.subject, "a claim's subject"))
     thing = name_key(check_text(claim.object, "a claim's object"))
     for name, given in ((subject, "subject"), (thing or (claim.negated and relation.single), "object")):
@@ -310,9 +308,7 @@ def prefix_of_name(name: str, relation: str | None = None) -> str:
     everything = f"{BY_SUBJECT}{key_part(name)}/"
     if relation is None:
         return everything
-    known = relation_of(relation)
-    if known is None:
-        raise InvalidInput(f"unknown relation {shown(relation)}")
+    known = known_relation(relation)
     return f"{everything}{key_part(known.family or known.name)}/"
 
 

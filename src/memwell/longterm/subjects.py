@@ -45,6 +45,8 @@ _KIN = {
     for word in group.split()
 }
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s\s+|的)(?P<kin>.+)").fullmatch
+_MINE = ("my", "our", "mum", "mom", "mama", "dad", "papa", "我", "咱", "俺")
+"""Words of which a speaker says one of their own relatives; *mum* stands for my own."""
 _OUR = re.compile(r"(?:我们|咱们|我|俺|咱)(?=.)")
 _SUBJECTS_READ = 500
 _LEAST_SPELT = 3
@@ -60,16 +62,17 @@ class Subjects:
         self._statements = statements
         self._text_of = text_of
 
-    def named(self, subject: str) -> list[str]:
+    def named(self, subject: str, *, misspelt: bool = True) -> list[str]:
         """The compared names of who is meant, the best first; the given one alone for a stranger.
 
-        A relative is found by every usual word and by the name; else a first name or a name that differs by one letter
-        means the only person it fits. Raises ``InvalidInput`` for an empty name.
+        A relative is found by every usual word and by the name; else a first name or, with ``misspelt``, a name that
+        differs by one letter means the only person it fits. Raises ``InvalidInput`` for an empty name.
         """
         name = checked_name(subject)
         if name == USER:
             return [name]
-        return self._known_as(name) or self._known_as(self._only_similar(name)) or [name]
+        found = self._known_as(name) or self._of_speaker(name)
+        return found or self._known_as(self._only_similar(name, misspelt=misspelt)) or [name]
 
     def _known_as(self, name: str) -> list[str]:
         """The names of who is known by exactly this name, or is this relative."""
@@ -87,6 +90,22 @@ class Subjects:
             return list(dict.fromkeys(filter(None, found)))
         found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
         return found or self._relatives(owner, (kin, *_role(kin)))
+
+    def _of_speaker(self, name: str) -> list[str]:
+        """The names of *my mother* where the only speaker who spoke of one has a name: those of Nora's mother."""
+        owner, kin = _owner_and_kin(name)
+        if owner != USER or kin not in _KIN:
+            return []
+        relation, words = _KIN[kin]
+        owners: set[str] = set()
+        for one in islice(self._statements.subjects(""), _SUBJECTS_READ):
+            owned = _OWNED(one)
+            mine = owned is not None and owned["kin"] in (*words, *_role(kin))
+            held = self._statements.groups(prefix_of_name(one, None if mine else relation))
+            stated = [each for _, group in held if mine or owned is None for each in _standing(group)]
+            if any(self._says(each, words) and self._says(each, _MINE) for each in stated):
+                owners.add(name_key(owned["owner"]) if owned else one)
+        return self._known_as(f"{owners.pop()}'s {kin}") if len(owners) == 1 else []
 
     def _relatives(self, owner: str, words: tuple[str, ...]) -> list[str]:
         """The subjects that are called someone's relative, in the order of the words."""
@@ -116,10 +135,10 @@ class Subjects:
         said = self._text_of(one.source.record)[one.source.start : one.source.end].casefold()
         return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
 
-    def _only_similar(self, name: str) -> str:
-        """The only subject with this first name or, if there is none, a name that differs by one letter."""
+    def _only_similar(self, name: str, *, misspelt: bool) -> str:
+        """The only subject with this first name or, if none, with ``misspelt`` a name that differs by one letter."""
         found = list(islice(self._statements.subjects(f"{name} "), 2))
-        if not found and len(name) >= _LEAST_SPELT and name[0].isascii():
+        if misspelt and not found and len(name) >= _LEAST_SPELT and name[0].isascii():
             near = frozenset(spellings(name))
             known = islice(self._statements.subjects(name[0]), _SUBJECTS_READ)
             found = [one for one in known if one in near]

@@ -385,13 +385,17 @@ def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None
 
 @lru_cache(maxsize=512)
 def _part_of_claims(older: str, newer: str) -> OutdatedPart | None:
-    """The claims of which the later memory has the relation, or the object."""
+    """The claims of which the later memory has the subject and relation, or the object."""
     words = frozenset(query_terms(newer))
     stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
-    relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
+    now = {(claim.subject, claim.relation) for claim in claims(newer, time=_ANY_TIME)}
+    # Of someone who is called otherwise there, the relation alone must do.
+    same = any((claim.subject, claim.relation) in now for claim in stated)
+    relations: set[str] = set() if same else {relation for _, relation in now}
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for claim in stated:
-        is_changed = claim.relation in relations or words.issuperset(query_terms(claim.object))
+        is_same = (claim.subject, claim.relation) in now or claim.relation in relations
+        is_changed = is_same or words.issuperset(query_terms(claim.object))
         clause = older[claim.start : claim.end]
         others = sum(one.start == claim.start for one in stated)
         parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None
@@ -457,14 +461,46 @@ def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) 
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
-    a question in the past tense means is left open, except that what was wrong was wrong in the past as well.
+    a question in the past tense means is left open, except that what was wrong was wrong in the past as well. Where a
+    question asks for the speaker's own, that stands before what is true of another.
     """
     if asks_about_former(query):
         return _formers_first(query, replaced, hits)
     newest = {older: list(newer[-1:]) for older, newer in replaced.items()}
     if asks_about_past(query):
         return {older: newer for older, newer in newest.items() if corrects_earlier(hits[newer[0].id].text)}
-    return newest
+    own = _own_first(query, [hit for id_, hit in hits.items() if id_ not in replaced])
+    return {id_: [*own.get(id_, ()), *newest.get(id_, ())] for id_ in {**own, **newest}}
+
+
+_OWN = [
+    (re.compile(pattern, re.IGNORECASE).search, frozenset(relations.split()))
+    for pattern, relations in (
+        (r"\bwhere do (?:i|we) live\b|我们?(?:家)?(?:现在)?(?:住|家)在?(?:哪|什么地方)", "lives_in"),
+        (
+            r"\bwhere do i work\b|\bwho do i work for\b|\bwhat(?:'s| is) my job\b|\bwhat do i do for (?:a living|work)\b"
+            r"|我(?:现在)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
+            "works_at works_in occupation",
+        ),
+        (r"\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)", "age"),
+        (r"\bwhat am i allergic to\b|我对(?:什么|啥)(?:东西)?过敏", "allergic_to"),
+        (r"\bwhere do i study\b|我(?:现在)?在哪[^？?]{0,3}(?:读书|上学|念书)", "studies_at studies_in"),
+    )
+]
+"""Questions for what is true of the speaker, and the relations that answer them."""
+
+
+def _own_first(query: str, hits: Sequence[ComparedHit]) -> dict[str, list[Successor]]:
+    """The speaker's own best answer before every hit that answers only of others, by their ids."""
+    relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
+    own: list[ComparedHit] = []
+    others: list[ComparedHit] = []
+    for hit in hits if relations else ():
+        subjects = {one.subject for one in _stated_facts(hit) if one.relation in relations and not one.negated}
+        if subjects:
+            (own if (hit.traits.speaker.strip().lower() or USER) in subjects else others).append(hit)
+    best = max(own, key=lambda hit: (hit.relevance, hit.order), default=None)
+    return {} if best is None else {hit.id: [Successor(best.id, 1.0)] for hit in others}
 
 
 def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:

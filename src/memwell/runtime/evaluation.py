@@ -17,6 +17,7 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.language.claims import Claim, claims
+from memwell.language.claims.relations import known_relation
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.indexing import Extracted, SaidText, model_claims
 from memwell.longterm.ranking import rank
@@ -384,7 +385,7 @@ NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 _TOGETHER = 16
 _SMALL = re.compile(r"\b(?:a|an|the|my|our|his|her|their|some|any|to|in|at|on|for|of)\b|[^\w]+|[的了]", re.IGNORECASE)
 _ALIKE = (frozenset({"likes", "hobby"}), frozenset({"bought", "owns"}), frozenset({"partner", "married_to"}))
-_UNLABELLED = frozenset(("kind", "believes"))
+_UNLABELLED = frozenset(("kind", "believes", "works_in", "studies_in"))
 """Relations that are not labelled, so that none of them is wrong."""
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 _KIN = {"mom": "mother", "mum": "mother", "dad": "father", "wife": "partner", "husband": "partner"}
@@ -405,6 +406,9 @@ class ReadFact(NamedTuple):
     relation: str
     object: str
     ended: bool
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.relation} {self.object}".rstrip() + (" (ended)" if self.ended else "")
 
     def is_same(self, other: ReadFact) -> bool:
         """Whether both say the same."""
@@ -440,6 +444,11 @@ class JudgedSentence(NamedTuple):
     failure: str = ""
     """Why a chat model read nothing from it, if it gave no usable answer."""
 
+    def mistakes(self) -> list[tuple[str, str]]:
+        """What is *missed*, and what is *wrong*, each as a fact in words."""
+        pairs = (("missed", self.missed), ("wrong", self.wrong))
+        return [(what, f"{one}") for what, some in pairs for one in some]
+
 
 class FactShares(NamedTuple):
     """How many facts are stated and read, and in percent how many of each are right; None of nothing."""
@@ -461,13 +470,19 @@ def _percent(some: int, of: int) -> float | None:
 
 
 def load_facts(path: Path) -> dict[str, list[LabelledSentence]]:
-    """The lists of a data set by name; a list alone has the file's name. Raises ``InvalidInput``."""
+    """The lists of a data set by name; a list alone has the file's name.
+
+    Raises ``InvalidInput`` for what is no data set, and for a relation that is not known, with those that are.
+    """
     try:
-        return dict(_lists(json.loads(path.read_text("utf-8")), path.stem))
+        found = dict(_lists(json.loads(path.read_text("utf-8")), path.stem))
     except OSError as error:
         raise InvalidInput(f"the data set {str(path)!r} cannot be read: {error}") from error
     except (ValueError, msgspec.ValidationError) as error:
         raise InvalidInput(f"{str(path)!r} holds no sentences with their facts: {error}") from error
+    for relation in dict.fromkeys(fact[1] for some in found.values() for one in some for fact in one.facts):
+        known_relation(relation)
+    return found
 
 
 def _lists(data: object, name: str) -> Iterator[tuple[str, list[LabelledSentence]]]:

@@ -24,6 +24,12 @@ STATES = {
     "我有两个孩子，大的叫果果，小的叫豆豆。": "user child 果果; user child 豆豆",
     "我弟叫阿豪，女朋友叫小敏。": "user sibling 阿豪; 阿豪 partner 小敏",
     "舅舅在义乌开玩具店。": "user's uncle owns 玩具店",
+    "我儿子在上海读大学。": "user's son studies_in 上海", "我弟弟现在在成都上班。": "user's brother works_in 成都",
+    "我在北京上大学。": "user studies_in 北京", "我哥哥在深圳工作。": "user's brother works_in 深圳",
+    "我一吃芒果就过敏。": "user allergic_to 芒果", "我老公在医院上夜班。": "user's husband works_at 医院",
+    "我88年的。": "user birthday 88年", "我和女朋友上个月分手了。": "-user partner ",
+    "莉莉六岁了。": "莉莉 age 六", "我是Nora。": "user name Nora", "我是皇马球迷。": "user likes 皇马",
+    "今天我32岁生日": "user age 32岁", "今天是我32岁生日！": "user age 32岁",
     # A change says what holds now and what ended.
     "我从长沙搬到珠海了。": "-user lives_in 长沙; user lives_in 珠海",
     "我从滴滴离职，去了小鹏汽车。": "-user works_at 滴滴; user works_at 小鹏汽车",
@@ -134,8 +140,8 @@ STATES_NOTHING = (
     "我今年八百岁了。", "我是火锅大学毕业的，哈哈哈。", "请叫我女王大人。", "住在重庆一个月大概要花多少钱？",
     "我跟你说过我在哪儿上班吗？", "你觉得我应该养猫还是养狗？", "我在北京。", "我在家。", "我叫了外卖。",
     "我住院了。", "我开了个会。", "我老家下雪了。", "我从小在农村长大。", "我今天吃素。", "翻译：我是医生",
+    "今年又是18岁生日。", "明天我32岁生日。", "我家住海边我管得宽。", "我是个铁杆球迷。",
     "好多人都从北京搬到了燕郊。", "我下个月就满四十了。", "我是全公司最闲的人。", "我家鱼缸漏了。",
-    "我在北京上大学。",
     # The number of a card is no phone.
     "我的手机号是6222021234567890123", "我的手机号是6222-0212-3456-7890", "我的电话是110101199003071234",
     "我的电话是11010119900307123X",

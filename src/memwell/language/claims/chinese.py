@@ -14,7 +14,6 @@ from typing import NamedTuple
 from memwell.language.claims import chinese_clauses as clauses
 from memwell.language.claims import chinese_frames as frames
 from memwell.language.claims import chinese_objects as objects
-from memwell.language.claims import chinese_people as people
 from memwell.language.claims.chinese_frames import (
     CLAUSES,
     FAMILIES,
@@ -159,14 +158,14 @@ class _Said:
 
     def _succeeds(self, one: RuleMatch, last: RuleMatch) -> bool:
         """Whether a value is the one after the last: 后来搬到西安，现在住广州."""
-        changed = one.kind == STARTED or people.BY_NOW(self.text, one.start, one.object_start)
+        changed = one.kind == STARTED or clauses.BY_NOW(self.text, one.start, one.object_start)
         same = self.text[slice(*one[1:3])] == self.text[slice(*last[1:3])]
-        return one.relation in people.CHANGING and one.kind != PAST and not same and bool(changed)
+        return one.relation in clauses.CHANGING and one.kind != PAST and not same and bool(changed)
 
     def _is_within(self, one: RuleMatch, last: RuleMatch) -> bool:
         """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
         inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
-        return one.relation == "lives_in" and inner in people.DISTRICTS and outer not in people.DISTRICTS
+        return one.relation == "lives_in" and inner in clauses.DISTRICTS and outer not in clauses.DISTRICTS
 
     def _correct(self, one: RuleMatch) -> None:
         """After 不是猫 and then a claim, what was denied is denied of it."""
@@ -191,12 +190,12 @@ class _Said:
     def _keep_pet(self, one: RuleMatch) -> None:
         """A pet by its name and kind if the name is before its kind or follows at once."""
         before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
-        named = None if one.negated or before else people.PET_CALLED(self.text, one.object_end)
+        named = None if one.negated or before else clauses.PET_CALLED(self.text, one.object_end)
         self.last = self.pet = one
         self._correct(one)
         if before is None and named is None:
             self.found.append(one)
-            also = people.ALSO(self.text, one.object_end, self.end)
+            also = clauses.ALSO(self.text, one.object_end, self.end)
             if also is not None:
                 self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
             return
@@ -212,7 +211,7 @@ class _Said:
     def _pets(self, at: int) -> bool:
         """The claims of a clause about pets of the speaker or of the owner of the last one."""
         text, end = self.text, self.end
-        mine = people.MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
+        mine = clauses.MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
         if mine is not None and (
             mine["name"]
             or not re.match(
@@ -220,7 +219,7 @@ class _Said:
             )
         ):
             return self._my_pet(mine)
-        each = people.EACH(text, at, end)
+        each = clauses.EACH(text, at, end)
         if each is not None and ((each["kind"] or each["kind2"]) or self.pet):
             owner = self.pet or RuleMatch("", 0, 0, self.start, end)
             kind = (
@@ -241,24 +240,24 @@ class _Said:
             self.last = pet
             return True
         if self.pet is not None:
-            more = people.MORE_PETS(text, at, end)
+            more = clauses.MORE_PETS(text, at, end)
             if more is not None:
                 self._keep(
                     self.pet._replace(
                         object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
                     )
                 )
-            return more is not None or people.PET_CALLED(text, at, end) is not None
+            return more is not None or clauses.PET_CALLED(text, at, end) is not None
         return False
 
     def _my_pet(self, mine: re.Match[str]) -> bool:
         group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
-        gone = people.PET_GONE(self.text, mine.end(), self.end) is not None
+        gone = clauses.PET_GONE(self.text, mine.end(), self.end) is not None
         kind = mine.span("kind")
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
         if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
             return True
-        renamed = people.PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
+        renamed = clauses.PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
         if renamed is not None:
             first, last = renamed.span("wrong")
             self.found.append(pet._replace(object_start=first, object_end=last, negated=True))
@@ -285,7 +284,7 @@ class _Said:
                 ended = found["kin"].startswith("前") or bool(found["ex"])
                 self._say(KIN[found["kin"]].relation, found.span("name"), _USER, negated=ended)
         at = max(self.start, self.text.find("我家", self.start, self.end))
-        mine = people.MY_PET(self.text, at, self.end)
+        mine = clauses.MY_PET(self.text, at, self.end)
         if mine is not None and mine["apposed"]:
             self._say_pet(mine.span("apposed"))
         for aged in clauses.AGED_KIN(self.text, self.start, self.end):
@@ -293,10 +292,10 @@ class _Said:
                 self._say("age", aged.span("age"), _Who(kin=KIN[aged["kin"]].word))
         for fond in clauses.FOND_KIN(self.text, self.start, self.end):
             self._say("likes", fond.span("likes"), _Who(kin=KIN[fond["kin"]].word))
-        eats = people.EATS(self.text, self.start, self.end)
+        eats = clauses.EATS(self.text, self.start, self.end)
         if eats is not None and not self.found:
             self._say_pet(eats.span("kind"))
-        walked = people.WALKED(self.text, self.start, self.end)
+        walked = clauses.WALKED(self.text, self.start, self.end)
         if walked is not None:
             self._say_pet(walked.span("kind"))
 
@@ -307,7 +306,7 @@ class _Said:
     def _instead(self) -> bool:
         """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
         last = self.last
-        found = people.INSTEAD(self.text, self.start, self.end)
+        found = clauses.INSTEAD(self.text, self.start, self.end)
         if found is None or last is None or last.start >= self.start or last.relation in ("email", "phone"):
             return False
         if found["say"] and found["o"] in KIN:
@@ -320,7 +319,7 @@ class _Said:
         if found["o"].startswith(f"{self.text[slice(*last[1:3])]}的"):
             return False
         renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
-        back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(
+        back = (self.slip or bool(found["say"]) or renamed) and not clauses.VERBAL(
             self.text, max(self.start, found.end("say")), self.end
         )
         if not (found["no"] or found["yes"] or back):
@@ -330,7 +329,7 @@ class _Said:
         ended = last.negated or last.kind == PAST
         if not self._fits(words, last) or ((no or formerly) and ended):
             return False
-        later = last.relation in people.CHANGING and found["yes"] and people.BY_NOW(found[0])
+        later = last.relation in clauses.CHANGING and found["yes"] and clauses.BY_NOW(found[0])
         if later and last.relation == "lives_in" and not objects.known_place(words):
             return False
         if not (no or formerly or ended or back or later):
@@ -451,7 +450,7 @@ class _Stating(_Said):
             relation, kind, ended = relation_of_group(group)
             if kind in ("value", "sure"):
                 relation = sort
-                kind = "spot" if sort == "lives_in" and not people.MOVES(found[0]) else sort
+                kind = "spot" if sort == "lives_in" and not clauses.MOVES(found[0]) else sort
             passing = relation == "diet" or (ended and relation == "likes")
             if passing and clauses.FOR_NOW(self.text, self.start, found.start(group)):
                 return True
@@ -488,7 +487,7 @@ class _Stating(_Said):
         if relation in ("from", "nationality", "lives_in"):
             here = group == "sure" and relation == "lives_in" and subject.who[0] == _USER
             # 我在太原 may be a visit; 老家大同，现在在太原 is not.
-            now = people.BY_NOW(self.text, self.start, found.start()) and any(
+            now = clauses.BY_NOW(self.text, self.start, found.start()) and any(
                 one.relation == "from" for one in self.found[-_RECENT:]
             )
             return found[group].endswith("的") or (here and not now)
@@ -570,8 +569,11 @@ class _Reading(_Stating):
         limit = limit if unless is None else min(limit, unless.end())
         for clause in clauses.CLAUSE.finditer(text, start, end):
             self.start, self.end = clause.span()
-            if people.SLIP(text, self.start, self.end):
+            if clauses.SLIP(text, self.start, self.end):
                 self.slip = True
+                if self.last is not None:
+                    # 我妹妹对花生过敏。说错了，是对虾过敏: what is said instead is of the same person.
+                    self.subject = _Subject(self.end, (_Who(self.last.subject, self.last.kin),), own=False)
                 continue
             if clauses.JOKE(text, self.start, self.end):
                 self.found = [one for one in self.found if one.start < self.before]
@@ -590,7 +592,7 @@ class _Reading(_Stating):
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(clauses.DECIDED(self.text, self.start, self.end))
-        if self.last and self.last.relation in ("pet", "owns") and people.NOT_MINE(self.text, self.start, self.end):
+        if self.last and self.last.relation in ("pet", "owns") and clauses.NOT_MINE(self.text, self.start, self.end):
             self.found = [one for one in self.found if one.start != self.last.start]
             self.last = self.pet = None
             return ""
@@ -613,7 +615,7 @@ class _Reading(_Stating):
         self._remember(subject)
         if self._between(subject) or self._kin_named(subject, _State(formerly, False, ahead)):
             return ""
-        company = people.COMPANY(self.text, subject.end, self.end)
+        company = clauses.COMPANY(self.text, subject.end, self.end)
         if company is not None:
             if company["us"] and subject.who[0] != _USER:
                 subject = subject._replace(who=(*subject.who, _USER))
@@ -648,7 +650,7 @@ class _Reading(_Stating):
     def _without_subject(self, at: int, state: _State) -> None:
         subject = self.subject
         last = self.last
-        if last is not None and last.relation == "pet" and people.PET_GONE(self.text, at, self.end):
+        if last is not None and last.relation == "pet" and clauses.PET_GONE(self.text, at, self.end):
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
             self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
             return
@@ -659,8 +661,8 @@ class _Reading(_Stating):
             return
         if self.asked and not any(one.start < self.start for one in self.found):
             return
-        company = people.COMPANY(self.text, at, self.end)
-        at = company.end() if company and not people.BREAKS(self.text, at, self.end) else at
+        company = clauses.COMPANY(self.text, at, self.end)
+        at = company.end() if company and not clauses.BREAKS(self.text, at, self.end) else at
         carried = _Subject(at, subject.who, subject.owner, subject.relation, subject.ex, own=False)
         known = len(self.found)
         if self._between(carried) or self._kin_named(carried, state):
@@ -691,6 +693,10 @@ class _Reading(_Stating):
         name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
             text, at, end
         )
+        nickname = clauses.NICKNAME(text, at, end)
+        if nickname is not None and not is_a_word(nickname[0]) and clauses.AGE_SAID(text, nickname.end(), end):
+            # 莉莉六岁了: of whom an age is said is someone.
+            return _Subject(nickname.end(), (_Who(nickname[0]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if clauses.OTHERS(text, at, end):
@@ -760,7 +766,7 @@ class _Reading(_Stating):
             self.kin_words[kin.word].add("".join(dict.fromkeys(groups["kin"] or groups["alone"])))
             name = self.named.get(kin.word) if kin.relation in _FAMILY and len(self.kin_words[kin.word]) == 1 else ""
             return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
-        called = people.NAMES_KIN(self.text, end, self.end)
+        called = clauses.NAMES_KIN(self.text, end, self.end)
         if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
             return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
@@ -785,17 +791,17 @@ class _Reading(_Stating):
         if at >= self.end:
             return False
         self._wed(who, subject.end)
-        if (who == _USER or who.name) and people.PAIR_CUE(self.text, subject.end, self.end):
-            for pattern, relation, ended in people.BETWEEN:
+        if (who == _USER or who.name) and clauses.PAIR_CUE(self.text, subject.end, self.end):
+            for pattern, relation, ended in clauses.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
                 if found is not None and objects.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
                     return "婚礼" not in found[0]
-            with_name = people.WITH_NAME(self.text, at, self.end)
+            with_name = clauses.WITH_NAME(self.text, at, self.end)
             if with_name is not None and objects.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
-        for pattern, relation in people.ALONE if people.ALONE_CUE(self.text, at, self.end) else ():
+        for pattern, relation in clauses.ALONE if clauses.ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
             if found is not None:
                 self._say(relation, (at, at), who, negated=True, confidence=0.9)
@@ -804,7 +810,7 @@ class _Reading(_Stating):
 
     def _wed(self, who: _Who, at: int) -> None:
         """Remember who is spoken of after a wedding, and as a man or as a woman."""
-        found = people.WEDS(self.text, at, self.end)
+        found = clauses.WEDS(self.text, at, self.end)
         if found is None or not objects.is_person(found["name"]):
             return
         spouse = _Who(found["name"])
@@ -818,7 +824,7 @@ class _Reading(_Stating):
         who = subject.who[0]
         if not who.name:
             return False
-        found = people.IS_KIN(self.text, subject.end, self.end)
+        found = clauses.IS_KIN(self.text, subject.end, self.end)
         if found is not None and KIN[found["kin"]].relation:
             self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
             return True
@@ -840,15 +846,15 @@ class _Reading(_Stating):
         who = subject.who[0] if subject.who else _Who(kin="?")
         if who == _USER or not subject.relation:
             return False
-        if people.DIED(self.text, subject.end, self.end) and subject.own:
+        if clauses.DIED(self.text, subject.end, self.end) and subject.own:
             return self._died(subject)
         # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
-        if who.name and (subject.own or not people.SECOND(self.text, subject.end, self.end)):
+        if who.name and (subject.own or not clauses.SECOND(self.text, subject.end, self.end)):
             return False
         if who.kin == "parents" and self._both_named(subject):
             return True
         at = self._skip(subject.end)
-        found = people.NAMES_KIN(self.text, at, self.end) or people.NAMES_KIN(self.text, subject.end, self.end)
+        found = clauses.NAMES_KIN(self.text, at, self.end) or clauses.NAMES_KIN(self.text, subject.end, self.end)
         if found is None:
             return False
         group = "any" if found["any"] else "sure"
@@ -870,17 +876,21 @@ class _Reading(_Stating):
             self.last = self.found[-1] if self.found else None
 
     def _died(self, subject: _Subject) -> bool:
-        last = self.found[-1] if self.found else None
-        if subject.who[0].name and last is not None and last.relation == subject.relation:
-            self.found[-1] = self.last = last._replace(negated=True, end=self.end)
-        elif subject.who[0].kin and subject.relation in ("parent", "relative") and subject.who[0].kin != "parents":
-            word = clauses.KIN_AT_END(self.text, self.start, subject.end)
+        last, who = self.found[-1] if self.found else None, subject.who[0]
+        if who.name and last is not None and last.relation == subject.relation:
+            self.found[-1] = self.last = last._replace(negated=True, start=self.start, end=self.end)
+        elif who.name:
+            self._relate(subject.relation, who, negated=True)
+        elif who.kin and subject.relation in ("parent", "relative") and who.kin != "parents":
+            # 我爷爷住在武汉。他去世了: the word for him is in a clause before.
+            said = clauses.KIN_SAID(self.text, 0, subject.end)
+            word = next((one for one in reversed(list(said)) if KIN[one[0]].word == who.kin), None)
             if word is not None:
                 self._say(subject.relation, word.span(), subject.owner, negated=True)
         return True
 
     def _both_named(self, subject: _Subject) -> bool:
-        two = people.TWO_NAMES(self.text, subject.end, self.end)
+        two = clauses.TWO_NAMES(self.text, subject.end, self.end)
         if two is None:
             return False
         for group in ("one", "two"):
@@ -891,10 +901,10 @@ class _Reading(_Stating):
 
     def _contacts(self) -> bool:
         text, known = self.text, len(self.found)
-        for relation, pattern, cue in people.CONTACTS:
+        for relation, pattern, cue in clauses.CONTACTS:
             before = self.start
             for found in pattern.finditer(text, self.start, self.end):
-                if not cue(text, self.before) or people.NOT_OWN(text, self.first):
+                if not cue(text, self.before) or clauses.NOT_OWN(text, self.first):
                     continue
                 subject = self._subject(self._lead()[0]) or self.subject
                 if subject is None or not subject.who:
@@ -902,7 +912,7 @@ class _Reading(_Stating):
                         continue
                     subject = _Subject(self.start, (_USER,))
                 self.subject = subject._replace(own=False)
-                gone = people.GONE(text, before, found.start()) or people.GONE_AFTER(text, found.end(), self.end)
+                gone = clauses.GONE(text, before, found.start()) or clauses.GONE_AFTER(text, found.end(), self.end)
                 if self.slip and self.last is not None and self.last.relation == relation:
                     self.found[self._place(self.last)] = self.last._replace(negated=True)
                 self._say(relation, found.span(), subject.who[0], negated=gone is not None, confidence=0.95)
@@ -910,7 +920,7 @@ class _Reading(_Stating):
         return len(self.found) > known
 
     def _whole(self) -> bool:
-        if not people.TOPIC_CUE(self.text, self.start, self.end):
+        if not clauses.TOPIC_CUE(self.text, self.start, self.end):
             return False
         lead = self._lead()[0]
         for frame in CLAUSES:

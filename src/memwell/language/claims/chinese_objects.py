@@ -305,7 +305,8 @@ def known_place(word: str) -> bool:
 
 def _is_home(word: str) -> bool:
     if not _IS_PLACE(word) or re.search(
-        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最]|公司|地方|全|[部科组处局院店厂司]$", word
+        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最你]|(?<![和跟与])我|公司|地方|全|[部科组处局院店厂司]$",
+        word,
     ):
         return False
     return word == "老家" or not word.startswith(tuple(_NO_HOME))
@@ -424,6 +425,8 @@ TYPES: dict[str, Callable[[str], object]] = {
     "from": _is_home,
     "home": known_place,
     "spot": known_place,
+    "works_in": known_place,
+    "studies_in": known_place,
     "employer": lambda word: word in _ORGS or bool(_ORG_ENDS(word)),
     "visited": _is_sight,
     "nationality": lambda word: word in _COUNTRIES,
@@ -439,6 +442,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "name": is_name,
     "nick": _is_nickname,
     "full_name": _is_own_name,
+    "first_name": lambda word: word.split()[0] in entities.FIRST_NAMES,
     "age": _is_age,
     "likes": _is_taste,
     "dislikes": lambda word: not _NOT_LIKED(word) and "你" not in word and "的是" not in word,
@@ -480,6 +484,7 @@ CHANGES = [
 ]  # fmt: skip
 SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
+    "first_name": "name",
     "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation",
     "pet_name": "pet", "back": "lives_in", "trip": "plans",
 }  # fmt: skip

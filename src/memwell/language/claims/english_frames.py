@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, FRAMES, HAPPENS, OBJECT, add
 from memwell.language.claims.english_objects import (
+    DIETS,
+    LANGUAGES,
+    PASTIMES,
+    PETS,
+    PLAYED,
+    THINGS,
     UPPER,
     WORDS,
     Place,
@@ -23,8 +29,8 @@ from memwell.language.claims.english_objects import (
     phrases,
     proper,
     several,
+    verb_forms,
 )
-from memwell.language.claims.english_words import DIETS, LANGUAGES, PASTIMES, PETS, PLAYED, THINGS, verb_forms
 
 _O = OBJECT
 _AN = r"(?:an?|the|one|two|three|four|five|six|my|some|another|her|his|our|their) "
@@ -48,6 +54,7 @@ add(
     several(listed(LANGUAGES)),
     HAPPENS,
 )
+add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED), after="ing")
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
@@ -105,7 +112,7 @@ add(
     BEGINS,
 )
 add(
-    "eat; tolerate; digest; have; handle",
+    "eat; tolerate; digest; have; handle; do",
     r"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish"
     r"|fructose)\b)",
     "allergic_to",
@@ -508,14 +515,12 @@ def _verb_before(sentence: str, at: int) -> Place:
 FORMS = verb_forms(
     {verb.removeprefix("be ") for verb in FRAMES}
     | set(
-        "intend plan decide book reserve schedule cancel call postpone die pass euthanize rehome give want need "
-        "try hope wish "
-        "think feel know say tell like help learn apply attend throw host celebrate start meet see pick catch take "
-        "enter run "
-        "compete perform play present launch open publish sign undergo bring come travel head leave fly name go have "
-        "lose find spill expect register sign tie end share understand hand donate throw eat cook coach make watch "
-        "win hear wait sit walk talk write send ask seem look happen use "
-        "remember forget mention replace".split()
+        "intend plan decide book reserve schedule cancel call postpone die pass euthanize rehome give want need try "
+        "hope wish think feel know say tell like help learn apply attend throw host celebrate start meet see pick "
+        "catch take enter run compete perform play present launch open publish sign undergo bring come travel head "
+        "leave fly name go have lose find spill expect register sign tie end share understand hand donate throw eat "
+        "cook coach make watch win hear wait sit walk talk write send ask seem look happen use remember forget "
+        "mention replace".split()
     )
 )
 """What each form of a known verb may be."""

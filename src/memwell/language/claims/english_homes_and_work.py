@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memwell.language.claims.english_objects import (
+    FIELDS,
+    NATIONALITIES,
     UPPER,
     Taker,
     anything,
@@ -24,11 +26,8 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
     several,
+    town,
     trade,
-)
-from memwell.language.claims.english_words import (
-    FIELDS,
-    NATIONALITIES,
 )
 from memwell.language.patterns import LazyPattern
 
@@ -73,6 +72,11 @@ _JOINED_TO = (
     r"way |from [^,;]*? )*"
 )
 
+_TRADES = (
+    "teaching|nursing|law|medicine|banking|journalism|acting|farming|welding|policing|plumbing|accounting|accountancy"
+    "|dentistry|academia|politics|modelling|modeling|engineering|programming|consulting|carpentry"
+)
+
 # Where.
 add(
     "live; reside; dwell; be base; be settle; be locate",
@@ -88,10 +92,11 @@ add(
     rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
     "lives_in",
     place,
+    after="not past",
 )
 add(
     "live; be base",
-    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|in|near)(?: of)? {_O}",
+    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|out|in|near)(?: of)? {_O}",
     "lives_in",
     place,
 )
@@ -216,7 +221,7 @@ add(
     "do; handle; run",
     r"(?:the |all (?:the )?)?(?:payroll|marketing|sales|admin|accounts|accounting|hr|HR|IT|tech support|support|logistics"
     r"|customer (?:service|support)|design|research|security|maintenance|PR|finance|legal|data|QA|books|reception"
-    r"|social media|deliveries|night shifts|shifts|nights) (?:at|for) (?P<o>\S.*)",
+    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights) (?:at|for) (?P<o>\S.*)",
     "works_at",
     employer,
     after="present",
@@ -277,6 +282,9 @@ add(
     "works_at",
     proper,
 )
+add("work", rf"{_HERE}in {_O}", "works_in", town)
+add("study", rf"{_HERE}(?:[a-z]+ )?in {_O}", "studies_in", town)
+add("be; go", rf"(?:to |at )(?:uni|university|college|school|boarding school) in {_O}", "studies_in", town)
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
@@ -314,7 +322,9 @@ add(
     "works_at",
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
-add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
+add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
+add("be", rf"on (?:maternity|paternity|parental|sick|study|annual) leave (?:from|at) {_O}", "works_at", employer)
+add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
     rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
@@ -344,6 +354,8 @@ add(
     trade,
     BEGINS,
 )
+add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
+add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(
@@ -438,11 +450,19 @@ add(
 )
 add(
     "leave; quit; give",
-    r"(?:up )?(?P<o>teaching|nursing|law|medicine|banking|journalism|acting|farming)\b",
+    rf"(?:up )?(?P<o>{_TRADES})\b",
     "occupation",
     anything,
     ENDS,
 )
+add(
+    "stop; finish",
+    r"(?P<o>(?:teaching|nursing|farming|acting|welding|policing)\b)(?! (?:at|for|him|her|me|the)\b)",
+    "occupation",
+    anything,
+    ENDS,
+)
+add("teach", r"(?P<o>)(?=\s*(?:\Z|[,.;!]))", "occupation", lambda _s, at, _e: [(at, at)], after="over")
 add(
     "leave; quit; give; go; resign; retrain; stop",
     rf"[^,;]*? to (?:become|work as|train as) (?:an? )?{_O}",

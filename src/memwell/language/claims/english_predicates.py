@@ -11,8 +11,18 @@ from typing import NamedTuple
 from memwell.language import entities
 from memwell.language.claims.english_frames import FORMS, FRAMES
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS, HOLDS, VerbFrame
-from memwell.language.claims.english_objects import Place, Taker
-from memwell.language.claims.english_words import ADULTS, CITIES, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
+from memwell.language.claims.english_objects import (
+    ADULTS,
+    CITIES,
+    ING,
+    NUMBERS,
+    PARTICIPLE,
+    PAST_FORM,
+    PRESENT,
+    THIRD,
+    Place,
+    Taker,
+)
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -40,25 +50,19 @@ HE, THEY = "<he>", "<they>"
 
 """Stand for who was named before."""
 ADVERBS = frozenset(
-    "really also always just actually currently still now absolutely totally truly mostly recently finally "
-    "already both even "
-    "definitely too usually especially particularly honestly basically simply personally originally all so "
-    "genuinely officially "
-    "happily presently sometimes often kinda lately generally certainly deeply only mainly quite most very "
-    "since then newly "
-    "soon sadly once ever eventually obviously apparently? secretly proudly severely completely properly half".replace(
-        "?", ""
-    ).split()
+    "really also always just actually currently still now absolutely totally truly mostly recently finally already "
+    "both even definitely too usually especially particularly honestly basically simply personally originally all so "
+    "genuinely officially happily presently sometimes often kinda lately generally certainly deeply only mainly quite "
+    "most very since then newly soon sadly once ever eventually obviously apparently? secretly proudly severely "
+    "completely properly half".replace("?", "").split()
 )
 _NO_LY = frozenset(
     "family only fly apply reply rely early italy july supply multiply ugly lovely friendly daily".split()
 )
 _HEDGES = frozenset(
-    "would could might may should must shall 'd wouldn't couldn't won't shouldn't mightn't 'd've ought wanna "
-    "gotta maybe perhaps "
-    "probably possibly apparently supposedly allegedly basically practically virtually almost nearly seemingly "
-    "about roughly "
-    "did hardly barely somewhat hope hopefully".split()
+    "would could might may should must shall 'd wouldn't couldn't won't shouldn't mightn't 'd've ought wanna gotta "
+    "maybe perhaps probably possibly apparently supposedly allegedly basically practically virtually almost nearly "
+    "seemingly about roughly did hardly barely somewhat hope hopefully".split()
 )
 NEGATIONS = frozenset("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't isnt arent".split())
 PAST_NEGATIONS = frozenset("wasn't weren't hadn't didn't didnt wasnt".split())
@@ -240,6 +244,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
+        "not past": lambda: said.tense != "past",
         "never": lambda: said.negated and said.ended,
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,

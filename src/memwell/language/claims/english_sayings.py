@@ -6,8 +6,20 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memwell.language.claims.english_objects import NAME, UPPER, Place, Taker, name, names
-from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS, THINGS
+from memwell.language.claims.english_objects import (
+    KIN,
+    LANGUAGES,
+    NAME,
+    NATIONALITIES,
+    PETS,
+    SECRETS,
+    THINGS,
+    UPPER,
+    Place,
+    Taker,
+    name,
+    names,
+)
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -453,9 +465,9 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
-            "me ",
-            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I "
-            r"(?:relax|unwind))",
+            "",
+            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|calms me|helps me relax|is how I "
+            r"(?:relax|unwind)|is my (?:thing|passion|happy place|hobby|therapy)\b)",
             "my hobby is {o}",
         ),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
@@ -475,6 +487,29 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
             "I am allergic to {o}",
         ),
+        (
+            "kill me",
+            r"\A\W*(?P<o>(?i:(?:pea)?nuts|[a-z]+ nuts|shellfish|seafood|prawns|eggs|milk|dairy|gluten|wheat|soy|sesame"
+            r"|fish|(?:bee|wasp) stings|penicillin)) (?:could|would|can|will|might|nearly|almost) kill(?:ed)? me\b",
+            "I am allergic to {o}",
+        ),
+        (
+            " me ",
+            r"\A\W*(?P<o>(?!I\b|It\b|That\b|This\b|You\b)[A-Za-z]+(?: [a-z]+)?) makes? me (?:sneeze|wheeze|itch)\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "live without",
+            r"\b(?:I )?[Cc]an['’]?t live without (?P<o>(?!you|him|her|it|them|that|my|a\b|the)[a-z]+)\b",
+            "I love {o}",
+        ),
+        (
+            "h",
+            rf"\A\W*(?i:hey|hi|hello|hiya|morning|evening)(?i: there| all| everyone)?[,!.]* (?:[Ii]t['’]s|[Tt]his is) "
+            rf"(?P<o>{NAME})(?=[.!,]|\Z)",
+            "My name is {o}",
+        ),
+        ("ome is", rf"\b[Hh]ome is (?:now )?(?:an? (?:[a-z-]+ ){{1,3}})?in {_PLACE}", "I live in {o}"),
         (
             "hives",
             r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",

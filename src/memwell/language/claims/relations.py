@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from memwell.errors import InvalidInput
 from memwell.language.dates import TimeExpression, time_expressions
-from memwell.values import check_text
+from memwell.values import check_text, shown
 
 USER = "user"
 """The subject for *I* when the speaker is unknown."""
@@ -66,8 +67,10 @@ RELATIONS: dict[str, Relation] = {
         Relation("nationality", single=True),
         Relation("lives_in", single=True),
         Relation("works_at", single=True),
+        Relation("works_in", single=True),
         Relation("occupation", single=True),
         Relation("studies_at", single=True),
+        Relation("studies_in", single=True),
         Relation("studies"),
         Relation("graduated_from"),
         Relation("speaks"),
@@ -105,6 +108,15 @@ def relation_of(name: str) -> Relation | None:
     return found
 
 
+def known_relation(name: str) -> Relation:
+    """The relation of this name. Raises ``InvalidInput``, which names the known ones, for another."""
+    found = relation_of(name)
+    if found is None:
+        known = ", ".join(sorted(RELATIONS))
+        raise InvalidInput(f"unknown relation {shown(name)}; the known ones are {known}, and such as {FAVOURITE}food")
+    return found
+
+
 # When a claim holds: the times in its clause, by the kind of the statement.
 
 STATE, PAST, STARTED, EVENT, PLAN = "state", "past", "started", "event", "plan"
@@ -117,6 +129,13 @@ _HINT = re.compile(
     r"|october|"
     r"november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b"
     r"|[年月日周号天前昨今明]|星期|去年|上个|下个",
+    re.IGNORECASE,
+).search
+_LONG_AGO = re.compile(
+    r"\b(?:ago|when (?:i|he|she|we|they) (?:was|were)|as an? (?:child|kid|teen\w*|student|baby|boy|girl)|years|decades?"
+    r"|long|in (?:my|his|her|our) (?:teens|youth|childhood|\w+ies)|at (?:age|the age|\d)|back (?:in|when|then)|once|before"
+    r"|after (?:school|uni\w*|college|graduat\w*|the war)|originally|already|always|first)\b"
+    r"|小时候|多年|[好几十两三]年|年轻|那年|早就|当年|时候|毕业|以前|从小|岁|已经|早已|后来|曾",
     re.IGNORECASE,
 ).search
 _SINCE = re.compile(r"since\b|from\b|自|从|.*(?:起|以来|开始)$", re.IGNORECASE | re.DOTALL).match
@@ -135,7 +154,9 @@ def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) 
     """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
     named = _named(clause, time, lasting) if _HINT(clause) else None
     if named is None:
-        return Timing(None, time if kind == PAST else None)
+        # People say that something began when it is new, if nothing says that it is old.
+        new = kind == STARTED and not _LONG_AGO(clause)
+        return Timing(time if new else None, time if kind == PAST else None)
     since, until = _interval(named, kind, time, lasting)
     return Timing(since, until, named.start, named.end)
 

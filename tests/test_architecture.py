@@ -28,10 +28,10 @@ SOURCE = ROOT / "src" / "memwell"
 TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
-    "PIL": ("memwell.longterm.media.*",),
+    "PIL": ("memwell.longterm.previews",),
     "apsw": ("memwell.storage.sqlite*",),
-    "av": ("memwell.longterm.media.*",),
-    "charset_normalizer": ("memwell.knowledge.reading.*",),
+    "av": ("memwell.longterm.previews",),
+    "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.messages"),
     "httpx": ("memwell.models.http", "memwell.runtime.remote.*"),
     "markdown_it": ("memwell.knowledge.reading.*",),

@@ -44,7 +44,7 @@ from memwell.history import History
 from memwell.messages import Role
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
-from memwell.storage.sharing import close_shared, shared_backend
+from memwell.storage.registry import close_shared, shared_backend
 from memwell.strategies.state import StrategyState
 from tests.servers import redis_server
 

@@ -12,7 +12,7 @@ from memwell.compat.langchain.messages import AIMessage, HumanMessage
 from memwell.compat.langchain.redis import RedisChatMessageHistory
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput
 from memwell.records import Space
-from memwell.storage.sharing import close_shared, shared_backend
+from memwell.storage.registry import close_shared, shared_backend
 from memwell.values import now
 from tests.ports import closed_port
 from tests.servers import redis_server

@@ -12,7 +12,7 @@ import pytest
 from memwell.compat.langchain import Document, HumanMessage, MemwellVectorStore, VectorStoreRetrieverMemory
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 
 
 @pytest.fixture

@@ -394,13 +394,8 @@ def test_what_is_ours_is_taken_out_and_the_rest_is_the_drivers():
     )
     assert (address.schema, address.pooled, address.vouched) == ("mine", True, True)
     assert address.parameters == {
-        "user": "me",
-        "password": "p@ss",
-        "host": "db.example",
-        "port": "6432",
-        "dbname": "stuff",
-        "sslmode": "require",
-    }
+        "user": "me", "password": "p@ss", "host": "db.example", "port": "6432", "dbname": "stuff", "sslmode": "require",
+    }  # fmt: skip
     assert address.shown == "postgresql://db.example:6432/stuff?schema=mine"
 
 

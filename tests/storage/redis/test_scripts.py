@@ -24,17 +24,8 @@ from tests.engines.redis import single, single_url
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
 HOSTILE = (
-    "{}",
-    "{a}b",
-    "}{",
-    "a\nb\r\nc",
-    "*",
-    "?[x]",
-    "' .. redis.call('FLUSHALL') .. '",
-    "🙂",
-    "北京" * 300,
-    "x" * 1024,
-)
+    "{}", "{a}b", "}{", "a\nb\r\nc", "*", "?[x]", "' .. redis.call('FLUSHALL') .. '", "🙂", "北京" * 300, "x" * 1024,
+)  # fmt: skip
 
 
 @pytest.fixture

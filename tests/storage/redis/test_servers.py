@@ -522,24 +522,15 @@ def test_a_url_names_servers_and_choices():
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("redis:host", "redis://host"),
-        ("http://host", "redis://host"),
-        ("redis://a,b", "redis+cluster://a,b"),
-        ("redis+cluster://a,,b", "without a name"),
-        ("redis+cluster://a/3", "one database"),
-        ("redis://a?prefix={x}", "prefix"),
-        ("redis://a?prefix=", "prefix"),
-        ("redis://a?durable=maybe", "durable"),
-        ("redis://a?wait=-1", "wait"),
-        ("redis://a?wait=²", "wait"),
-        ("redis://a/abc", "a number, not 'abc'"),
-        ("redis://a/1/2", "a number"),
-        ("redis://a?db=x", "a number"),
-        ("redis+cluster://a?db=3", "one database"),
+        ("redis:host", "redis://host"), ("http://host", "redis://host"), ("redis://a,b", "redis+cluster://a,b"),
+        ("redis+cluster://a,,b", "without a name"), ("redis+cluster://a/3", "one database"),
+        ("redis://a?prefix={x}", "prefix"), ("redis://a?prefix=", "prefix"), ("redis://a?durable=maybe", "durable"),
+        ("redis://a?wait=-1", "wait"), ("redis://a?wait=²", "wait"), ("redis://a/abc", "a number, not 'abc'"),
+        ("redis://a/1/2", "a number"), ("redis://a?db=x", "a number"), ("redis+cluster://a?db=3", "one database"),
         ("redis://a?prefx=x", "'prefx' is nothing .* it can: prefix, durable, wait, client_name"),
         ("redis://a?socket_timeout=3", "socket_timeout"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_url_is_refused_with_what_to_write(url: str, said: str):
     with pytest.raises(ConfigurationError, match=said.replace("+", r"\+")):
         parsed(url)

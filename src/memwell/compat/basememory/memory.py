@@ -46,8 +46,7 @@ from memwell.history.writing import transaction_of
 from memwell.messages import Message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import check_id, shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})

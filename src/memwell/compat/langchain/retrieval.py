@@ -19,8 +19,7 @@ from memwell.longterm.recall import Recalled
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import check_count, check_metadata, check_text, new_id, shown
 
 _MOST_CACHED = 100

@@ -19,7 +19,7 @@ from memwell.filters import id_begins_with
 from memwell.history import History
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space, paged
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
 from memwell.values import check_text, check_type, new_id, shown
 

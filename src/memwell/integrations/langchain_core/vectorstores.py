@@ -25,7 +25,7 @@ from memwell.longterm.memory import HasMemory, Memory, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_count, new_id, shown
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from memwell.knowledge.ingest import Ingested, files_under, is_url
 from memwell.knowledge.ingest import Progress as IngestProgress
 from memwell.knowledge.ingest import Refused as RefusedSource
 from memwell.longterm.journal import knowledge_space
-from memwell.longterm.media import MediaMemory
-from memwell.longterm.media.items import (
+from memwell.longterm.media import (
     Data,
     Features,
     MediaItem,
+    MediaMemory,
     check_features,
     check_kinds,
     check_sentiment,

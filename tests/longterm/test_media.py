@@ -120,7 +120,7 @@ def test_a_film_is_kept_with_its_length_and_its_first_frame(media: MediaMemory, 
 def test_a_file_is_read_by_its_path(media: MediaMemory, tmp_path: Path):
     file = tmp_path / "日落.png"
     file.write_bytes(PNG)
-    item = media.add(file)
+    item = media.add(file, features=[])
     assert (item.name, item.text, item.description) == ("日落.png", "日落.png", "")
     assert found(media.recall("日落", limit=1)) == [item.id]
     assert media.data(item.id) == PNG

@@ -802,6 +802,29 @@ def test_the_async_twins_do_the_same(memory: Memory):
     assert memory.count() == 0
 
 
+def test_a_filter_used_before_sees_what_has_changed_since(bench: Bench):
+    memory = bench.memory()
+
+    def tagged(value: Any) -> set[str]:
+        return {hit.id for hit in memory.recall("tea", where={"tag": value}, limit=500)}
+
+    ids = [memory.remember(f"tea number {n}", metadata={"tag": n % 2}).id for n in range(6)]
+    assert tagged(1) == {ids[1], ids[3], ids[5]}
+    memory.update(ids[1], metadata={"tag": 0})
+    memory.forget(ids[3])
+    more = [memory.remember(f"tea again {n}", metadata={"tag": 1}).id for n in range(150)]
+    assert tagged(1) == {ids[5], *more}
+    assert tagged(True) == set()
+    assert ids[1] in tagged(0)
+    assert ids[3] not in tagged(1)
+    memory.undo(ids[3])
+    for other in range(20):
+        assert tagged(other + 2) == set()
+    assert ids[3] in {hit.id for hit in memory.recall("tea number 3", where={"tag": 1}, limit=500)}
+    memory.erase_all()
+    assert tagged(1) == set()
+
+
 @pytest.mark.parametrize("narrow", [False, True])
 def test_a_filter_on_a_space_too_large_to_hold_finds_what_satisfies_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, narrow: bool

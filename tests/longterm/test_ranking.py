@@ -246,6 +246,15 @@ def test_a_vector_finds_what_words_do_not() -> None:
     assert rank(snapshot, ask("alpha", np.ones(5)))[0].id == "a"
 
 
+def test_near_duplicates_do_not_fill_a_diverse_list() -> None:
+    texts = ["the red train leaves at noon", "the red train leaves at noon", "a red flower"]
+    snapshot = Snapshot.build(SnapshotEntry(str(number), text) for number, text in enumerate(texts))
+    plain = [hit.id for hit in rank(snapshot, ask("red train noon"))]
+    varied = [hit.id for hit in rank(snapshot, ask("red train noon"), limit=2, diversity=1.0)]
+    assert set(plain[:2]) == {"0", "1"}
+    assert varied[1] == "2"
+
+
 def test_time_counts_since_a_record_was_said_or_last_recalled_before_the_moment_asked() -> None:
     snapshot = Snapshot.build(
         [

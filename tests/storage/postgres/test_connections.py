@@ -6,7 +6,6 @@ import itertools
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -367,19 +366,6 @@ def test_after_closing_a_lost_store_raises_that_it_is_closed(backend: PostgresBa
     backend.close()
     with pytest.raises(BackendError, match="closed"):
         backend.kv.get(HOME, "key")
-
-
-def test_the_server_may_restart_between_calls(tmp_path: Path):
-    with open_store(tmp_path) as backend:
-        backend.log.append(TALK, [human("before")])
-        with server().admin() as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s",
-                (f"memwell {schema_of(tmp_path)} %",),
-            )
-        time.sleep(0.05)
-        backend.log.append(TALK, [human("after")])
-        assert texts(backend) == ["before", "after"]
 
 
 def test_the_drivers_own_errors_never_come_through(tmp_path: Path):

@@ -35,7 +35,6 @@ from tests.engines.redis import (
     single_url,
     wait_until,
 )
-from tests.ports import closed_port
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -453,14 +452,6 @@ def test_a_member_of_a_cluster_named_as_a_single_server():
 
 
 # URLs that cannot be used
-
-
-def test_a_server_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    # One that restarts would be waited for.
-    monkeypatch.setattr(servers, "_RESTARTING_S", 0.1)
-    with closed_port() as port, pytest.raises(BackendUnavailable, match="cannot be reached") as told:
-        RedisBackend(f"redis://me:secret@127.0.0.1:{port}")
-    assert "secret" not in str(told.value)
 
 
 def test_tls_where_there_is_none():

@@ -20,9 +20,11 @@ from memwell.settings import Settings
 from memwell.storage.sqlite import SqliteBackend
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.vectors import (
+    HnswGraph,
     Matrix,
     VectorRows,
     as_query,
+    build_index,
 )
 from memwell.testing.conformance.backend import fail_inside, in_threads
 from memwell.testing.strategies import vectors
@@ -97,6 +99,22 @@ def test_many_equal_and_many_rows_are_cut_at_the_limit():
         assert_nearest(found, stored, rows[0].tolist(), limit)
         # Of equals the oldest come first.
         assert [key for _, key in found[: min(limit, 101)]] == [0, *range(1000, 1100)][:limit]
+
+
+def test_a_graph_answers_for_changed_rows_exactly():
+    chance = np.random.default_rng(1)
+    centres = chance.normal(size=(10, 8))
+    stored = {i: packed(centres[i % 10] + chance.normal(size=8) * 0.2) for i in range(300)}
+    index = build_index(list(stored.items()), 8, lambda: False)
+    assert index is not None
+    graph = HnswGraph(index, 8, 1)
+    query = unpack_half(stored[5])
+    graph.apply(2, [(5, None), (6, stored[5]), (1000, stored[5])])
+    found = graph.view().candidates(as_query(query), 10, None)
+    assert 5 not in found
+    assert {6, 1000} <= set(found)
+    only = np.array([6, 7, 8], dtype=np.int64)
+    assert set(graph.view().candidates(as_query(query), 3, only)) == {6, 7, 8}
 
 
 @pytest.fixture

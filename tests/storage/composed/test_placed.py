@@ -261,3 +261,27 @@ def test_putting_and_deleting_the_same_bytes_at_once_tears_nothing(blobs_store: 
     in_threads(4, work)
     assert blobs_store.check() == []
     assert blobs_store.blobs.scan(HOME).items == there.scan(HOME).items
+
+
+DEEP = Space(*map(str, range(16)))
+
+
+def test_a_space_of_blobs_alone_is_listed_in_its_order(blobs_store: ComposedBackend):
+    owners = [HOME, Space("home", "in"), Space("home", "zoo"), Space("a"), Space("z"), DEEP, HOME / "memwell"]
+    for owner in owners:
+        blobs_store.blobs.put(owner, b"x")
+    blobs_store.kv.put(Space("home", "x"), "key", 1)
+    blobs_store.kv.put(HOME, "key", 1)
+    expected = sorted({*owners, Space("home", "x")}, key=Space.encoded)
+    for limit in (1, 2, 3, 100):
+        found: list[Space] = []
+        cursor = None
+        while True:
+            page = blobs_store.spaces(limit=limit, cursor=cursor)
+            found += page.items
+            if page.next is None:
+                break
+            cursor = page.next
+        # A space that is too deep to have anything under it may come out of its turn.
+        assert sorted(found, key=Space.encoded) == expected, limit
+        assert [one for one in found if one != DEEP] == [one for one in expected if one != DEEP]

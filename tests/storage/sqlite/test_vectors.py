@@ -25,6 +25,7 @@ from memwell.storage.sqlite.vectors import (
     VectorRows,
     as_query,
     build_index,
+    update_index,
 )
 from memwell.testing.conformance.backend import fail_inside, in_threads
 from memwell.testing.strategies import vectors
@@ -115,6 +116,16 @@ def test_a_graph_answers_for_changed_rows_exactly():
     assert {6, 1000} <= set(found)
     only = np.array([6, 7, 8], dtype=np.int64)
     assert set(graph.view().candidates(as_query(query), 3, only)) == {6, 7, 8}
+
+
+def test_building_and_updating_stop_when_told():
+    stored = [(n, packed(np.random.default_rng(n).normal(size=8).tolist())) for n in range(50)]
+    assert build_index(stored, 8, lambda: True) is None
+    index = build_index(stored, 8, lambda: False)
+    assert index is not None
+    assert update_index(index, [(1, None)], 8, lambda: True) is False
+    assert update_index(index, [(1, None), (2, stored[3][1]), (99, stored[4][1])], 8, lambda: False) is True
+    assert len(index) == 50
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ SOURCE = ROOT / "src" / "memwell"
 TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
-    "PIL": ("memwell.longterm.media.*",),
+    "PIL": ("memwell.longterm.previews",),
     "apsw": ("memwell.storage.sqlite*",),
-    "av": ("memwell.longterm.media.*",),
-    "charset_normalizer": ("memwell.knowledge.reading.*",),
+    "av": ("memwell.longterm.previews",),
+    "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.messages"),
     "httpx": ("memwell.models.http", "memwell.runtime.remote.*"),
     "markdown_it": ("memwell.knowledge.reading.*",),
@@ -365,7 +365,7 @@ FORBIDDEN: tuple[tuple[Rule, str, str], ...] = (
     (nothing_stored_is_executed, "memwell.records", "builtins.eval(text)"),
     (nothing_stored_is_executed, "memwell.records", "yaml.load(text)"),
     (nothing_stored_is_executed, "memwell.records", "numpy.load(path, allow_pickle=True)"),
-    (matrix_products_are_ours, "memwell.longterm.signals", "def f(a, b):\n    return (a @ b).sum()"),
+    (matrix_products_are_ours, "memwell.longterm.ranking", "def f(a, b):\n    return (a @ b).sum()"),
     (module_names_are_nouns, "memwell.utils", ""),
     (module_names_are_nouns, "memwell.storage.sql_helpers", ""),
     (module_names_are_nouns, "memwell.common.records", ""),

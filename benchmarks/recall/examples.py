@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from benchmarks.recall.evaluate import MeanScores, Query, Sample, Scores, Unit, judged, summary
 from memwell.longterm.candidates import ParsedQuery
-from memwell.longterm.signals import SignalTable, observe
+from memwell.longterm.embedding import best_matches
+from memwell.longterm.ranking import SignalTable, observe
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry, embedded_text
-from memwell.longterm.tokens import best_matches
 from memwell.longterm.weights import SIGNALS, Weights
 from memwell.models.ports import QueryTokens, TokenEmbedder
 

@@ -6,9 +6,9 @@ import pytest
 
 from memwell.cognition import Cognition
 from memwell.longterm.memory import Memory
-from tests.longterm.conftest import bench, memory
+from tests.longterm.conftest import backend, bench, memory
 
-__all__ = ["bench", "memory", "mind"]
+__all__ = ["backend", "bench", "memory", "mind"]
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.cognition.named import Belief, Draft, NamedMemories, check_share, enough_of, holds_in, key_of
+from memwell.cognition.named import Belief, Draft, NamedMemories, check_share, holds_in, key_of
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
@@ -121,25 +120,7 @@ def test_it_stays_within_bounds_and_moves_the_way_the_evidence_points(
     assert belief.observations == len(seen)
 
 
-def test_the_formula() -> None:
-    assert Belief(0.8, 5).value == 0.8
-    assert Belief(0.8, 5, support=1).value == pytest.approx(5 / 6)
-    assert Belief(0.8, 5, against=5).value == pytest.approx(0.4)
-    assert Belief().value == 0.5
-
-
 @pytest.mark.parametrize("value", [0, 1, -0.1, 1.1, float("nan"), "sure", True, None])
 def test_nothing_is_certain(value: Any) -> None:
     with pytest.raises(InvalidInput, match="nothing is certain"):
         check_share(value, "a confidence")
-
-
-def once(found: Sequence[int]) -> list[int]:
-    return list(dict.fromkeys(found))
-
-
-@given(st.lists(st.integers(0, 5), max_size=60), st.integers(0, 6))
-def test_there_are_enough_as_long_as_there_are_any(stored: list[int], limit: int) -> None:
-    kept = enough_of(lambda most: stored[:most], once, limit)
-    assert len(kept) >= min(limit, len(once(stored)))
-    assert kept == once(stored)[: len(kept)]

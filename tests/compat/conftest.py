@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 
 
 @pytest.fixture(autouse=True)

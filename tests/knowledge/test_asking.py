@@ -178,18 +178,15 @@ def test_the_opposite_case_is_told_from_a_no(question: str, text: str, opposite:
         ("How much does a day cost?", "An hour costs 4 euros and a day costs 18 euros.", False),
         ("How many days of leave are there a year?", "There are two days of leave a month.", False),
         ("成年人可以租电动车吗？", "未成年人不得租用电动车。", True),
-        ("未成年人可以租电动车吗？", "十二岁以下儿童不得租用电动车。", False),
-        ("可以带猫吗？", "可以带一只狗。", True),
-        ("可以带猫吗？", "只可以带狗。", False),
-        ("租一周多少钱？", "租一小时四元，租一天十八元。", True),
-        ("How much is a week pass?", "A day pass is 6 euros.", True),
-        ("月票多少钱？", "年票三百元。", True),
+        ("未成年人可以租电动车吗？", "十二岁以下儿童不得租用电动车。", False), ("可以带猫吗？", "可以带一只狗。", True),
+        ("可以带猫吗？", "只可以带狗。", False), ("租一周多少钱？", "租一小时四元，租一天十八元。", True),
+        ("How much is a week pass?", "A day pass is 6 euros.", True), ("月票多少钱？", "年票三百元。", True),
         ("How much do women pay?", "Only men pay 12 euros.", True),
         ("May women come in?", "Only men may come in.", False),
         ("When is it open in summer?", "In winter it is open until five.", True),
         ("什么时候吃晚餐？", "早餐七点开始。", True),
     ],
-)
+)  # fmt: skip
 def test_another_case_is_told_from_the_one_asked_about(question: str, text: str, other: bool):
     assert is_other_case(question, text) is other
 

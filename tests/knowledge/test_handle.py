@@ -117,17 +117,6 @@ def test_what_was_added_before_there_was_an_embedder_gets_its_vectors(backend: B
     assert info.vectors == info.records > 0
 
 
-def test_a_changed_embedder_embeds_everything_anew(backend: Backend):
-    filled(knowledge_over(backend))
-    other = knowledge_over(backend, embedder=HashEmbedder(128))
-    assert "28 days" in other.recall("paid leave of employees")[0].text, "words work meanwhile"
-    other.add("A new one, in between.", id="new")
-    other.flush()
-    info = backend.index.info(other.space)
-    assert (info.dimensions, info.vectors) == (128, info.records)
-    assert "dense" in other.recall("paid leave of employees")[0].signals
-
-
 def test_documents_are_cut_anew_and_the_choice_lasts(backend: Backend):
     knowledge = filled(knowledge_over(backend))
     before = {one.id: one for one in knowledge.documents()}

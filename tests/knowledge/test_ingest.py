@@ -26,17 +26,8 @@ from tests.knowledge.bench import SHELF, Failing, knowledge_over
 @pytest.fixture
 def shelf(tmp_path: Path) -> Path:
     root = tmp_path / "shelf"
-    for name in (
-        "b.md",
-        "a.txt",
-        "sub/c.md",
-        "sub/deep/d.txt",
-        ".hidden/e.md",
-        "node_modules/f.md",
-        ".g.md",
-        "休假.md",
-        "~$x.docx",
-    ):
+    kept, hidden = "b.md a.txt sub/c.md sub/deep/d.txt 休假.md", ".hidden/e.md node_modules/f.md .g.md ~$x.docx"
+    for name in f"{kept} {hidden}".split():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")

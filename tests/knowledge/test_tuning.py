@@ -113,20 +113,6 @@ def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget
     return outcome(answer, [found(*one) for one in passages], document="a", size=len, budget=budget)
 
 
-@pytest.mark.parametrize(
-    ("answer", "passages", "expected"),
-    [
-        ((10, 20), [("a", 8, 12)], (1.0, 1.0)), ((90, 100), [("a", 0, 100)], (1.0, 0.25)),
-        ((0, 100), [("a", 0, 10)], (0.0, 0.1)), ((0, 10), [("b", 0, 10)], (0.0, 0.0)),
-        ((0, 20), [("a", 0, 12), ("a", 5, 10)], (1.0, (12 / 20 + 3 * 15 / 20) / 4)), ((0, 10), [], (0.0, 0.0)),
-    ],
-)  # fmt: skip
-def test_a_score_falls_with_late_and_partial_answers(
-    answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: tuple[float, float]
-):
-    assert judged(answer, passages) == pytest.approx(expected, abs=0.03)
-
-
 @given(st.integers(0, 50), st.integers(1, 50), st.lists(PLACES, max_size=8), st.sampled_from([8, 40, 160]))
 def test_the_score_is_that_of_an_oracle_that_reads_on_till_the_budget_ends(
     start: int, length: int, passages: list[tuple[str, int, int]], budget: int

@@ -36,10 +36,16 @@ class Bench:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    backend = open_backend("memory:" if request.param == "memory" else str(tmp_path / "store.db"))
-    yield Bench(backend)
-    backend.close()
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    store = open_backend("memory:" if request.param == "memory" else str(tmp_path / "store.db"))
+    yield store
+    assert store.check() == []
+    store.close()
+
+
+@pytest.fixture
+def bench(backend: Backend) -> Bench:
+    return Bench(backend)
 
 
 @pytest.fixture

@@ -64,11 +64,8 @@ def test_junk_is_what_the_gate_refuses():
     )  # fmt: skip
     report = look(*records)
     assert [(one.record, one.details["why"], one.action.verb) for one in report.problems] == [
-        ("a", "empty", "forget"),
-        ("b", "noise", "forget"),
-        ("c", "boilerplate", "forget"),
-        ("d", "empty", "review"),
-    ]
+        ("a", "empty", "forget"), ("b", "noise", "forget"), ("c", "boilerplate", "forget"), ("d", "empty", "review"),
+    ]  # fmt: skip
     assert "模型的套话" in report.problems[2].reason_in("zh")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.longterm import candidates, signals
+from memwell.longterm import candidates, ranking
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import Ranked, rank
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
@@ -121,7 +121,7 @@ def both(
     """What is found the small way, and the large way."""
     with pytest.MonkeyPatch.context() as patched:
         small = rank(snapshot, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
-        patched.setattr(signals, "LARGE", 0)
+        patched.setattr(ranking, "LARGE", 0)
         patched.setattr(candidates, "_SHORTLIST", 400)
         return small, rank(snapshot, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
 

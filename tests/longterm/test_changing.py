@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 
@@ -12,9 +10,6 @@ from memwell.longterm.memory import Memory
 from memwell.longterm.traits import blobs_space, features_space, own_metadata, traits_of, with_traits
 from memwell.records import Record
 from memwell.storage import open_backend
-
-if TYPE_CHECKING:
-    pass
 
 
 def attach(memory: Memory, id_: str, *blobs: bytes, vector: list[float] | None = None) -> list[str]:

@@ -13,7 +13,6 @@ from memwell.longterm.journal import (
     ReadView,
     inner_space,
     note_skipped,
-    pending_vector,
     queue_skipped,
 )
 from memwell.longterm.memory import Memory
@@ -54,10 +53,6 @@ def test_an_entry_that_was_processed_and_deleted_during_the_write_is_written(mon
         monkeypatch.setattr(backend.log, "read", processed_first)
         journal.write_new([entry, human("I like rye.", id="rye")])
         assert [one.id for one in usual(Thread(inner_space(ANN), "journal"))] == ["tea", "rye"]
-
-
-def test_a_reminder_names_its_memory():
-    assert pending_vector("a").metadata == {"embed": "a"}
 
 
 # A space read ahead of a store that cannot be written: the same answers as if it could be, and nothing is written.

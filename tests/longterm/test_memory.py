@@ -299,11 +299,8 @@ class TestChanging:
         memory.feedback(id_, useful=False)
         memory.forget(id_)
         assert [version.reason for version in memory.history(id_)] == [
-            "updated",
-            "pinned",
-            "called useless",
-            "forgotten",
-        ]
+            "updated", "pinned", "called useless", "forgotten",
+        ]  # fmt: skip
         for _ in range(3):
             memory.undo(id_)
         assert memory.get(id_).text == "Dave drives a blue car."

@@ -184,14 +184,6 @@ def _check_changed_pool(changes: list[tuple[list[SnapshotEntry], list[str]]]) ->
     assert {hit.id: hit.score for hit in mine} == pytest.approx({hit.id: hit.score for hit in theirs}, abs=1e-4)
 
 
-def test_a_removed_record_leaves_no_word_behind() -> None:
-    snapshot = Snapshot.build([SnapshotEntry("a", "a canary sings"), SnapshotEntry("b", "trains")])
-    snapshot.apply((), ["a", "unknown"])
-    assert "canari" not in snapshot.postings
-    assert "a" not in snapshot
-    assert len(snapshot) == 1
-
-
 def test_neighbours_follow_the_positions_and_not_the_order_of_arrival() -> None:
     snapshot = Snapshot.build(SnapshotEntry(str(place), "x", session="s", position=place) for place in (2, 0, 1))
     first, middle, last = (snapshot.row_of(str(place)) for place in range(3))

@@ -18,20 +18,19 @@ from msgspec.structs import replace
 import memwell
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
 from memwell.longterm import snapshot_cache
-from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.candidates import LARGE, ParsedQuery
 from memwell.longterm.memory import Memory
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import NOWHERE, Snapshot, SnapshotEntry
-from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots
+from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots, restored, saved
 from memwell.longterm.traits import Traits, with_traits
 from memwell.longterm.weights import Weights
-from memwell.models.scripted import HashEmbedder
 from memwell.records import Page, Record, Space
 from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import Changes, RecordIndex
 from memwell.storage.sqlite import index
-from tests.longterm.test_snapshot import EVERYTHING
+from tests.longterm.test_snapshot import EVERYTHING, vector_of
 
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "", [1], {"b": 1}, {"b": True}])
 METADATA = st.dictionaries(st.sampled_from("ab"), VALUES)
@@ -113,21 +112,6 @@ def _record(number: int, size: int | None) -> Record:
     return Record(
         text=f"note {number}", space=SPACE, id=f"r{number}", vector=vector, metadata=with_traits({}, Traits())
     )
-
-
-def test_a_space_embedded_anew_at_another_size_is_recalled_by_all_who_hold_it():
-    backend = open_backend("memory:")
-    first = Memory(backend, "a", embedder=HashEmbedder(64))
-    first.remember("I live in Oslo.")
-    first.remember("The cat is called Miso.")
-    first.flush()
-    assert first.recall("Oslo")[0].text == "I live in Oslo."
-    second = Memory(backend, "a", embedder=HashEmbedder(128))
-    assert second.recall("Oslo")[0].text == "I live in Oslo."
-    second.flush()
-    for memory in (second, first, second):
-        assert memory.recall("Oslo")[0].text == "I live in Oslo."
-    assert "dense" in second.recall("Oslo")[0].signals
 
 
 def test_turns_of_one_moment_follow_each_other_in_the_order_they_were_stored_in():
@@ -447,3 +431,64 @@ def test_a_space_is_read_in_pieces_and_what_is_stored_meanwhile_is_not_missed(
             assert {f"r{number}" for number in range(30) if f"r{number}" in held.snapshot} == {
                 f"r{number}" for number in range(21) if number not in (3, 19)
             }
+
+
+def written(snapshot: Snapshot) -> bytearray:
+    return bytearray(b"".join(saved(snapshot)))
+
+
+def again(snapshot: Snapshot) -> Snapshot:
+    found = restored(written(snapshot))
+    assert found is not None
+    return found
+
+
+def test_a_large_snapshot_ranks_the_same_by_its_saved_signs() -> None:
+    vectors = np.random.default_rng(5).standard_normal((LARGE + 10, 128)).astype(np.float32)
+    entries = [
+        SnapshotEntry(f"r{number}", f"note {number % 997} about trains", vector=row, session=f"s{number // 9}")
+        for number, row in enumerate(vectors)
+    ]
+    whole = Snapshot.build(entries)
+    read = again(whole)
+    question = ParsedQuery.of("Which note is about 17?", now=1.7e9, vector=vectors[17])
+    more = [SnapshotEntry("new", "note 17 again", vector=vectors[17]), entries[3]._replace(vector=vectors[17])]
+    for _ in range(2):
+        mine, theirs = (rank(one, question) for one in (read, whole))
+        assert [(hit.id, hit.score) for hit in mine] == [(hit.id, hit.score) for hit in theirs]
+        for one in (read, whole):
+            one.apply(more, ["r17"])
+
+
+SNAPSHOT = Snapshot.build(
+    [SnapshotEntry("a", "the train", speaker="Anna", vector=vector_of(1)), SnapshotEntry("b", "花园")]
+)
+
+
+@given(st.data())
+def test_a_file_that_was_cut_off_is_not_read(data: st.DataObject) -> None:
+    whole = written(SNAPSHOT)
+    assert restored(whole[: data.draw(st.integers(0, len(whole) - 1))]) is None
+    assert restored(whole + b"\0") is None
+
+
+@given(st.integers(0, 200), st.integers(1, 255))
+def test_a_damaged_header_is_not_read(place: int, bits: int) -> None:
+    whole = written(SNAPSHOT)
+    whole[place] ^= bits
+    assert restored(whole) is None
+
+
+@pytest.mark.parametrize("name", ["FORMAT", "VERSION"])
+def test_a_file_of_another_version_is_not_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = written(SNAPSHOT)
+    assert restored(whole) is not None
+    monkeypatch.setattr(snapshot_cache, name, "another")
+    assert restored(whole) is None
+
+
+def test_a_file_without_a_column_of_today_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "COLUMNS", Snapshot.COLUMNS[1:])
+        older = written(SNAPSHOT)
+    assert restored(older) is None

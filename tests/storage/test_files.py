@@ -129,14 +129,6 @@ def test_the_rights_of_the_file_stay(tmp_path: Path):
     assert file.stat().st_mode & 0o777 == 0o640
 
 
-def test_who_has_the_old_one_open_reads_it_to_its_end(tmp_path: Path):
-    file = tmp_path / "a.json"
-    replace_file(file, b"old")
-    with file.open("rb") as opened:
-        replace_file(file, b"something else")
-        assert opened.read() == b"old"
-
-
 def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path):
     file = tmp_path / "a.json"
     file.write_bytes(b"old")

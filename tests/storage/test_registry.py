@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import memwell
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, ReadOnlyStore
 from memwell.messages import human
-from memwell.records import Record, Space, Thread
+from memwell.records import DEFAULT_SPACE, Record, Space, Thread
 from memwell.runtime.transfer import move
 from memwell.settings import Settings
 from memwell.storage.arguments import REMEMBERED
 from memwell.storage.composed import Bytes, Part
 from memwell.storage.files import FileBlobs
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.registry import check_parts, forget_parts, open_backend
+from memwell.storage.registry import check_parts, close_shared, forget_parts, open_backend, shared_backend
 from memwell.storage.sqlite import SqliteBackend
 from tests.commands import running
 from tests.engines import postgres, redis
@@ -54,22 +56,13 @@ def test_a_path_may_be_a_path_and_may_be_relative(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("", "known:"),
-        ("   ", "known:"),
-        (None, "known:"),
-        (5, "known:"),
-        ("mysql://host/db", "unknown kind 'mysql'"),
-        ("memory:x", "nothing behind the colon"),
-        ("sqlite:", "memory:"),
-        ("sqlite::memory:", "memory:"),
-        (":memory:", "memory:"),
-        ("sqlite:///tmp/x.db", "without slashes"),
-        ("sqlite://host/x.db", "without slashes"),
-        ("a\x00b", "path of a file"),
-        ("sqlite:" + "x" * 5000, "cannot be the file"),
+        ("", "known:"), ("   ", "known:"), (None, "known:"), (5, "known:"), ("mysql://host/db", "unknown kind 'mysql'"),
+        ("memory:x", "nothing behind the colon"), ("sqlite:", "memory:"), ("sqlite::memory:", "memory:"),
+        (":memory:", "memory:"), ("sqlite:///tmp/x.db", "without slashes"), ("sqlite://host/x.db", "without slashes"),
+        ("a\x00b", "path of a file"), ("sqlite:" + "x" * 5000, "cannot be the file"),
         ("no/such/folder/x.db", "does not exist"),
     ],
-)
+)  # fmt: skip
 def test_what_names_no_store_is_told_what_would(
     url: object, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -80,28 +73,10 @@ def test_what_names_no_store_is_told_what_would(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_store_is_refused(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("x" * 5000)
-    with pytest.raises(BackendError):
-        open_backend(tmp_path / "notes.txt")
-
-
 def test_settings_reach_the_store(tmp_path: Path):
     with open_backend(tmp_path / "store.db", settings=Settings(hnsw_above=7)) as backend:
         assert isinstance(backend, SqliteBackend)
         assert backend._index.vectors._cache.graph_above == 7
-
-
-def test_a_store_of_several_parts_is_opened_from_one_url(tmp_path: Path):
-    url = f"sqlite:{tmp_path}/a.db,index=sqlite:{tmp_path}/v.db,blobs=files:{tmp_path}/bytes"
-    with open_backend(url) as backend:
-        parts = backend.facts()["parts"]
-        assert backend.durable
-    assert {name: part["place"] for name, part in parts.items()} == {
-        "home": f"sqlite:{tmp_path}/a.db",
-        "index": f"sqlite:{tmp_path}/v.db",
-        "blobs": f"files:{tmp_path}/bytes",
-    }
 
 
 def test_the_settings_name_parts_too_and_the_url_wins(tmp_path: Path):
@@ -142,21 +117,16 @@ def test_a_path_with_something_like_a_part_is_given_as_a_path(tmp_path: Path):
     ("url", "says"),
     [
         ("milvus:vectors.db", "sqlite:memwell.db,index=milvus:vectors.db"),
-        ("milvus://u:secret@host", "searches for a store"),
-        ("a.db,log=sqlite:b.db", "home store or in Redis"),
+        ("milvus://u:secret@host", "searches for a store"), ("a.db,log=sqlite:b.db", "home store or in Redis"),
         ("a.db,kv=postgresql://u:secret@h/d", "home store or in Redis"),
         ("redis://u:secret@h,index=milvus:v.db", "home in SQLite or PostgreSQL"),
-        ("a.db,index=milvus:v.db,index=memory:", "index twice"),
-        ("a.db,blobs=", "nothing"),
-        ("a.db,blobs=milvus:v.db", "files:path"),
-        ("a.db,blobs=ftp://u:secret@h", "files:path"),
-        ("a.db,index=faiss:x", "milvus:path.db"),
-        ("mysql://u:secret@host/db", "unknown kind"),
-        ("mysql://host/db?password=secret", "unknown kind"),
-        ("mysql://secret@host/db", "unknown kind"),
+        ("a.db,index=milvus:v.db,index=memory:", "index twice"), ("a.db,blobs=", "nothing"),
+        ("a.db,blobs=milvus:v.db", "files:path"), ("a.db,blobs=ftp://u:secret@h", "files:path"),
+        ("a.db,index=faiss:x", "milvus:path.db"), ("mysql://u:secret@host/db", "unknown kind"),
+        ("mysql://host/db?password=secret", "unknown kind"), ("mysql://secret@host/db", "unknown kind"),
         (",index=memory:", "path of a file"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_composed_is_told_so_without_secrets(
     url: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -416,3 +386,67 @@ def test_conversations_may_go_to_redis_while_the_home_has_memories_alone(tmp_pat
         assert [hit.text for hit in m.recall("tea")] == ["Ann likes tea."]
     with pytest.raises(ConfigurationError, match="keeps its log and kv elsewhere"):
         memwell.open(home)
+
+
+def test_an_open_store_is_used_as_it_is():
+    backend = MemoryBackend()
+    assert shared_backend(backend) is backend
+
+
+def test_one_file_is_one_store_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    names: list[Any] = [
+        "app.db", "./app.db", "sqlite:app.db", "SQLite:app.db", tmp_path / "app.db",
+        str(tmp_path / "sub" / ".." / "app.db"), f"sqlite:{tmp_path / 'app.db'}",
+    ]  # fmt: skip
+    assert len({id(shared_backend(name)) for name in names}) == 1
+    assert shared_backend("other.db") is not shared_backend("app.db")
+
+
+def test_a_store_of_several_parts_is_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: list[Any] = [
+        "app.db,blobs=files:bytes,index=memory:",
+        "sqlite:./app.db,index=memory:,blobs=files:bytes",
+        f"{tmp_path / 'app.db'},blobs=files:bytes,index=memory:",
+    ]
+    assert len({id(shared_backend(name)) for name in names}) == 1
+    assert shared_backend(names[0]) is not shared_backend("app.db,blobs=files:bytes")
+    (tmp_path / "app.db").unlink()
+    first = shared_backend(names[0])
+    assert first is shared_backend(names[1]), "whoever deletes the file means a new one"
+    first.kv.put(DEFAULT_SPACE, "key", 1)
+
+
+def test_many_threads_open_one_store(tmp_path: Path):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: shared_backend(tmp_path / "app.db"), range(16)))
+    assert {id(one) for one in found} == {id(found[0])}
+
+
+@pytest.mark.parametrize("wrong", ["", " ", "no-such-kind:x", "a\0b", 7, None])
+def test_what_names_no_store_is_refused(wrong: Any):
+    with pytest.raises(ConfigurationError):
+        shared_backend(wrong)
+
+
+def test_a_closed_store_is_opened_again_by_the_next_to_name_it(tmp_path: Path):
+    first = shared_backend(tmp_path / "app.db")
+    first.kv.put(DEFAULT_SPACE, "key", 1)
+    close_shared()
+    with pytest.raises(BackendError):
+        first.kv.get(DEFAULT_SPACE, "key")
+    again = shared_backend(tmp_path / "app.db").kv.get(DEFAULT_SPACE, "key")
+    assert again is not None
+    assert again.value == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_opens_a_store_of_its_own(tmp_path: Path):
+    parent = shared_backend(tmp_path / "app.db")
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if shared_backend(tmp_path / "app.db") is not parent else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert shared_backend(tmp_path / "app.db") is parent

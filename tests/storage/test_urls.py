@@ -53,18 +53,10 @@ def test_no_part_shows_its_password(user: str, first: str, second: str):
 @pytest.mark.parametrize(
     "url",
     [
-        "memwell.db",
-        "memory:",
-        "sqlite:a:b@c.db",
-        "postgresql:///name",
-        "postgresql://memwell@db/name",
-        "postgresql://db:5432/name?schema=mine&sslmode=require",
-        "postgresql://a:1,b:2/name",
-        "redis://[::1]:6379/0",
-        "redis+cluster://a:1,b:2,c:3",
-        "sqlite:memwell.db,index=milvus:copy.db",
-        "http://127.0.0.1:7411",
+        "memwell.db", "memory:", "sqlite:a:b@c.db", "postgresql:///name", "postgresql://memwell@db/name",
+        "postgresql://db:5432/name?schema=mine&sslmode=require", "postgresql://a:1,b:2/name", "redis://[::1]:6379/0",
+        "redis+cluster://a:1,b:2,c:3", "sqlite:memwell.db,index=milvus:copy.db", "http://127.0.0.1:7411",
     ],
-)
+)  # fmt: skip
 def test_what_has_no_secret_is_shown_as_it_is(url: str):
     assert without_secrets(url) == url

@@ -11,10 +11,9 @@ from __future__ import annotations
 from memwell.cognition.augmented import AugmentedModel, Definition, Response, definitions
 from memwell.cognition.episodic import Episode, EpisodicMemory
 from memwell.cognition.named import Belief
-from memwell.cognition.network import Cognition, Weighted
+from memwell.cognition.network import Active, Cognition, Weighted, WorkingMemory, softmax
 from memwell.cognition.procedural import Outcome, ProceduralMemory, Procedure, SuccessRate, Suggestion
 from memwell.cognition.semantic import Concept, SemanticMemory, Testimony
-from memwell.cognition.working import Active, WorkingMemory, softmax
 
 __all__ = [
     "Active",

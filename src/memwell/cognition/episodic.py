@@ -180,11 +180,6 @@ def _text(event: str, context: str) -> str:
     return f"{plain}{_BETWEEN}{context}" if context else plain
 
 
-def mood_of(text: str) -> str:
-    """``positive``, ``neutral`` or ``negative``, by the words of a text."""
-    return _mood(sentiment(text))
-
-
 def _mood(felt: float) -> str:
     return "positive" if felt >= _FELT else "negative" if felt <= -_FELT else "neutral"
 

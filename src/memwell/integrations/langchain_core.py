@@ -30,7 +30,7 @@ from memwell.longterm.recall import Recalled
 from memwell.messages import Message
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, Space, SpaceLike, as_space, paged
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
 from memwell.values import check_count, check_text, check_type, new_id, shown
 

@@ -21,13 +21,13 @@ from memwell.longterm.statements import (
     FactStatement,
     FactStatements,
     Source,
+    Subjects,
     by_key,
     digest,
     name_key,
     prefix_of_name,
     statement_of,
 )
-from memwell.longterm.subjects import Subjects
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
 from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, check_type, now, shown

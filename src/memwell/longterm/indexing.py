@@ -24,7 +24,7 @@ from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim,
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
 from memwell.language.updates import stated_facts
-from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, WantedEmbedder, embedded
+from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.journal import (
@@ -38,7 +38,6 @@ from memwell.longterm.journal import (
     queue_skipped,
 )
 from memwell.longterm.snapshot import embedded_text
-from memwell.longterm.tokens import TokenStore
 from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_metadata, traits_of, with_traits
 from memwell.messages import Message, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder

@@ -25,7 +25,7 @@ from memwell.language.asking import separate_questions
 from memwell.language.updates import RETRACTING, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
-from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
+from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
 from memwell.longterm.indexing import CORRECTED_WITHIN
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
@@ -45,7 +45,6 @@ from memwell.longterm.superseding import (
     precedence,
     speaks_for,
 )
-from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch

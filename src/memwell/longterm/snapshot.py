@@ -26,8 +26,18 @@ from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
-from memwell.longterm.names import Arrays, Names, below, under
-from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings, WordBatch, asks, tells
+from memwell.longterm.postings import (
+    MOST_AT_ONCE,
+    Arrays,
+    BatchSegmenter,
+    Names,
+    RowPostings,
+    WordBatch,
+    asks,
+    below,
+    tells,
+    under,
+)
 
 # Vectors in one byte a number: a quarter of the memory, and dot products in a quarter of the time.
 

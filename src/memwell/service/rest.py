@@ -28,8 +28,7 @@ from memwell.history.media import HEAD, types_of
 from memwell.knowledge.documents import Document
 from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, document_id
-from memwell.knowledge.reading import read_document
-from memwell.knowledge.reading.sniffing import kind_of
+from memwell.knowledge.reading import kind_of, read_document
 from memwell.knowledge.reading.web import checked_address, is_public
 from memwell.knowledge.shelf import checked_metadata
 from memwell.language.secrets import findings, redacted
@@ -37,7 +36,7 @@ from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
 from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.journal import PendingWork
-from memwell.longterm.media.items import MediaItem
+from memwell.longterm.media import MediaItem
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
 from memwell.longterm.statements import name_key

@@ -20,8 +20,7 @@ from memwell.compat.agentscope.long_term import (
     ToolResponse,
 )
 from memwell.compat.agentscope.messages import Msg
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared, open_backend
 
 ALL = (ReMePersonalLongTermMemory, ReMeTaskLongTermMemory, ReMeToolLongTermMemory)
 SEARCH = {"tool_name": "search", "input": {"q": "tea"}, "output": "Found 10", "success": True, "time_cost": 1.0}

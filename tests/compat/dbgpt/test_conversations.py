@@ -48,7 +48,7 @@ from memwell.compat.langchain.messages import HumanMessage as LangChainHuman
 from memwell.errors import InvalidInput
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 from tests.compat.dbgpt.dict_storage import DictStorage
 
 

@@ -38,7 +38,7 @@ from memwell.messages import decode_message, encode_message, human, tool_result
 from memwell.runtime.agents import DONE
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 
 TEXTS = st.text(max_size=20)
 STORED = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)

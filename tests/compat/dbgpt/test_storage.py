@@ -29,7 +29,7 @@ from memwell.compat.dbgpt.storage import (
 )
 from memwell.errors import InvalidInput
 from memwell.storage import open_backend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 from memwell.values import MAX_ID_LENGTH, check_id
 from tests.compat.dbgpt.dict_storage import DictStorage
 

@@ -30,7 +30,7 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.messages import ai, message
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 from memwell.strategies import Summary
 
 few = settings(max_examples=15)

@@ -27,7 +27,7 @@ from memwell.compat.langchain import (
     parse_triples,
 )
 from memwell.errors import InvalidInput, ModelError
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared
 from memwell.strategies import Entities, Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")

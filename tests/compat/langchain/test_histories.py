@@ -55,7 +55,7 @@ from memwell.history import History
 from memwell.messages import Role
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
-from memwell.storage.sharing import close_shared, shared_backend
+from memwell.storage.registry import close_shared, shared_backend
 from memwell.strategies.state import StrategyState
 from memwell.values import now
 from tests.ports import closed_port

@@ -19,8 +19,7 @@ from memwell.cli import app
 from memwell.compat.agentscope import MemwellMemory, RedisMemory
 from memwell.errors import BackendUnavailable, ConfigurationError, InvalidInput, NotFound
 from memwell.runtime.transfer import import_agentscope
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import close_shared
+from memwell.storage.registry import close_shared, open_backend
 from tests.ports import closed_port
 from tests.servers import redis_server
 

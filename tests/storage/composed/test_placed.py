@@ -169,9 +169,6 @@ def test_every_space_is_listed_once_and_in_order(spaces_store: ComposedBackend):
 # Bytes elsewhere: what nobody refers to is not there, and no reference is left without its bytes.
 
 
-DEEP = Space(*map(str, range(16)))
-
-
 @pytest.fixture
 def there(tmp_path: Path) -> FileBlobs:
     return FileBlobs(tmp_path / "bytes")
@@ -264,6 +261,9 @@ def test_putting_and_deleting_the_same_bytes_at_once_tears_nothing(blobs_store: 
     in_threads(4, work)
     assert blobs_store.check() == []
     assert blobs_store.blobs.scan(HOME).items == there.scan(HOME).items
+
+
+DEEP = Space(*map(str, range(16)))
 
 
 def test_a_space_of_blobs_alone_is_listed_in_its_order(blobs_store: ComposedBackend):

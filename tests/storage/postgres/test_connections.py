@@ -6,7 +6,6 @@ import itertools
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -369,19 +368,6 @@ def test_after_closing_a_lost_store_raises_that_it_is_closed(backend: PostgresBa
         backend.kv.get(HOME, "key")
 
 
-def test_the_server_may_restart_between_calls(tmp_path: Path):
-    with open_store(tmp_path) as backend:
-        backend.log.append(TALK, [human("before")])
-        with server().admin() as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s",
-                (f"memwell {schema_of(tmp_path)} %",),
-            )
-        time.sleep(0.05)
-        backend.log.append(TALK, [human("after")])
-        assert texts(backend) == ["before", "after"]
-
-
 def test_the_drivers_own_errors_never_come_through(tmp_path: Path):
     with open_store(tmp_path) as backend, pytest.raises(BackendError) as caught:
         backend._connections.read(HOME, lambda session: session.execute("SELECT 1/0"))
@@ -394,13 +380,8 @@ def test_what_is_ours_is_taken_out_and_the_rest_is_the_drivers():
     )
     assert (address.schema, address.pooled, address.vouched) == ("mine", True, True)
     assert address.parameters == {
-        "user": "me",
-        "password": "p@ss",
-        "host": "db.example",
-        "port": "6432",
-        "dbname": "stuff",
-        "sslmode": "require",
-    }
+        "user": "me", "password": "p@ss", "host": "db.example", "port": "6432", "dbname": "stuff", "sslmode": "require",
+    }  # fmt: skip
     assert address.shown == "postgresql://db.example:6432/stuff?schema=mine"
 
 

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memwell.language.segment import segment
-from memwell.records import Record, Space, pack_half, unpack_half
+from memwell.records import Record, Space
 from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.connections import Session
 from memwell.storage.postgres.index import (
     GRAPH_DIMENSIONS,
-    HalfvecArray,
     PostgresIndex,
-    WordRow,
     graph_prefix,
-    unpacked,
-    word_rows,
 )
 from memwell.storage.postgres.schema import keyed, space_key
 from memwell.testing.conformance.congruence import assert_same_match, assert_same_near
@@ -125,17 +117,9 @@ def test_times_come_back_to_the_microsecond(store: PostgresBackend):
 
 def test_names_of_any_length_have_keys_of_their_own():
     names = [
-        "a",
-        "a" * 200,
-        "a" * 201,
-        "a" * 300 + "b",
-        "a" * 300 + "c",
-        "中" * 66,
-        "中" * 67,
-        "中" * 500,
-        "😀" * 50,
+        "a", "a" * 200, "a" * 201, "a" * 300 + "b", "a" * 300 + "c", "中" * 66, "中" * 67, "中" * 500, "😀" * 50,
         "😀" * 51,
-    ]
+    ]  # fmt: skip
     names += [keyed(name) for name in names if keyed(name) != name]
     assert len({keyed(name) for name in names}) == len(names)
     assert all(len(keyed(name).encode()) <= 400 for name in names)
@@ -218,17 +202,6 @@ def graphs(place: Path, space: Space = HOME) -> list[tuple[Any, ...]]:
 
 
 # On the wire
-
-
-@given(st.lists(st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3), max_size=4))
-def test_vectors_are_sent_as_the_server_sends_them_back(sent: list[list[float]]):
-    data = HalfvecArray([pack_half(one) for one in sent], 4711).encoded()
-    head = 20 if sent else 12
-    size = 4 + 4 + 2 * 3
-    assert len(data) == head + size * len(sent)
-    for place, vector in enumerate(sent):
-        one = data[head + place * size + 4 : head + (place + 1) * size]
-        assert unpacked(one) == unpack_half(pack_half(vector))
 
 
 # Graphs
@@ -333,36 +306,6 @@ def test_a_graph_that_cannot_be_made_leaves_the_search_exact(
     index_of(graphed).graphs.wait(60)
     assert "could not be built" in caplog.text
     assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
-
-
-WORDS = st.lists(st.sampled_from(["tea", "samovar", "北京", "京", "😀", "x1"]), max_size=20)
-
-
-def counted(stored: list[WordRow], prefix: str) -> Counter[str]:
-    """What the parts say of a text: each term and how often it occurs."""
-    found: Counter[str] = Counter()
-    for part in stored:
-        repeated = msgspec.json.decode(part.repeated or "{}", type=dict[str, int])
-        for lexeme in part.lexemes.split(" "):
-            assert lexeme.startswith(prefix)
-            term = lexeme.removeprefix(prefix)
-            assert term not in found, "no term is in two parts"
-            found[term] = repeated.get(term, 1)
-    return found
-
-
-@given(WORDS)
-def test_rows_say_how_often_each_term_occurs(terms: list[str]):
-    assert counted(word_rows("ab12", terms), "ab12") == Counter(terms)
-
-
-def test_a_long_text_has_several_rows():
-    terms = [f"{number:060}" for number in range(20_000)]
-    terms += terms[:3] * 2
-    stored = word_rows("ab12", terms)
-    assert len(stored) > 1
-    assert all(len(part.lexemes.encode()) < 2**20 for part in stored)
-    assert counted(stored, "ab12") == Counter(terms)
 
 
 def test_a_record_with_more_words_than_a_tsvector_takes_is_found_by_any(tmp_path: Path):

@@ -17,24 +17,15 @@ from memwell.errors import BackendUnavailable, Conflict
 from memwell.messages import human
 from memwell.records import Space, Thread, paged
 from memwell.storage.redis import RedisBackend
-from memwell.storage.redis.scripts import BUCKETS, GENERATION, LIST, UNLIST, HashTag, Script, Tags
+from memwell.storage.redis.scripts import GENERATION, LIST, UNLIST, HashTag, Script, Tags
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.redis import single, single_url
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
 HOSTILE = (
-    "{}",
-    "{a}b",
-    "}{",
-    "a\nb\r\nc",
-    "*",
-    "?[x]",
-    "' .. redis.call('FLUSHALL') .. '",
-    "🙂",
-    "北京" * 300,
-    "x" * 1024,
-)
+    "{}", "{a}b", "}{", "a\nb\r\nc", "*", "?[x]", "' .. redis.call('FLUSHALL') .. '", "🙂", "北京" * 300, "x" * 1024,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -71,14 +62,6 @@ def test_no_two_threads_share_a_tag(one: str, other: str):
     bases = {tags.thread_of(thread).base for thread in threads}
     assert len(bases) == len(set(threads))
     assert all(base.startswith("{memwell:") for base in bases)
-
-
-def test_every_bucket_has_a_seal_in_its_own_slot():
-    tags = Tags("memwell")
-    seals = {tag.seal: tag.slot for tag in tags.seals()}
-    assert len(seals) == BUCKETS
-    thread = tags.thread_of(TALK)
-    assert seals[thread.seal] == thread.slot
 
 
 # Listed first

@@ -45,13 +45,10 @@ def dump(store: Backend) -> list[Any]:
     """All that the home space holds."""
     threads = all_pages(store.log.threads, HOME)
     return [
-        threads,
-        [store.log.read(info.thread) for info in threads],
-        [store.log.versions(TALK, index) for index in range(5)],
-        all_pages(store.kv.scan, HOME),
-        all_pages(store.index.scan, HOME),
-        store.index.info(HOME),
-    ]
+        threads, [store.log.read(info.thread) for info in threads],
+        [store.log.versions(TALK, index) for index in range(5)], all_pages(store.kv.scan, HOME),
+        all_pages(store.index.scan, HOME), store.index.info(HOME),
+    ]  # fmt: skip
 
 
 # Group commit

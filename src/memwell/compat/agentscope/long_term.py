@@ -23,7 +23,7 @@ from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_engine
 from memwell.runtime.state import StateModule
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_text, new_id, shown
 
 _SHOWN_OUTPUT = 500

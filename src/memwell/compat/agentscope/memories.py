@@ -20,8 +20,7 @@ from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.transcript.agentscope import SUMMARY, original_id
 from memwell.values import check_id, check_text, new_id, shown
 

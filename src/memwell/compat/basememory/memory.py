@@ -47,8 +47,7 @@ from memwell.history.writing import transaction_of
 from memwell.messages import Audio, Image, Media, Message, Part, Role, Text, Video, encode_message, human, message
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import check_id, check_json, check_text, check_type, new_id, now, shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})

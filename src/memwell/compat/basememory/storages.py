@@ -18,7 +18,7 @@ from memwell.history.reading import key_part
 from memwell.messages import Message, decode_message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, Entry
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_id, check_json, shown
 
 _BLOCK = 500

@@ -22,7 +22,7 @@ from memwell.errors import InvalidInput, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.cache import Ring
 from memwell.storage.arguments import check_ttl
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_count, check_id, check_json, check_type, shown
 
 K = TypeVar("K")

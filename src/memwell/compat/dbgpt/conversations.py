@@ -43,7 +43,7 @@ from memwell.history import History
 from memwell.messages import Message
 from memwell.records import Thread, paged
 from memwell.storage.protocols import ThreadInfo
-from memwell.storage.sharing import Store
+from memwell.storage.registry import Store
 from memwell.tokens import counted
 from memwell.values import check_count, check_id, shown
 

@@ -26,8 +26,7 @@ from memwell.messages import Message, Role
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.runtime.agents import Channel
 from memwell.storage.protocols import Backend, Entry
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, now, shown
 
 _HUMAN = "Human"

@@ -29,8 +29,7 @@ from memwell.history import History
 from memwell.records import DEFAULT_SPACE, Page, SpaceLike, as_space, paged
 from memwell.storage.arguments import MAX_LIMIT
 from memwell.storage.protocols import Backend, Entry
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_json, shown
 
 _CLASS = "@class"

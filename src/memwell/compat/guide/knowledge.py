@@ -15,8 +15,8 @@ from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
+from memwell.knowledge.answers import holds_secret, relations_asked
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
-from memwell.knowledge.spoken import holds_secret, relations_asked
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import is_question, only_asks

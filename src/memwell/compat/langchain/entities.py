@@ -35,7 +35,7 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.records import Space
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, shared_backend
 from memwell.strategies.entities import (
     MOST_ABOUT_ONE,
     USER,

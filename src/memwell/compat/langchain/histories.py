@@ -49,8 +49,7 @@ from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread, paged
 from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import shared_backend
+from memwell.storage.registry import open_backend, shared_backend
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, new_id, now, shown
 

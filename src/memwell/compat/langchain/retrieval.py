@@ -18,8 +18,7 @@ from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder, as_embedder
 from memwell.records import SpaceLike, as_space
-from memwell.storage.registry import open_backend
-from memwell.storage.sharing import Store, shared_backend
+from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.values import check_count, check_metadata, check_text, new_id, shown
 
 _MOST_CACHED = 100

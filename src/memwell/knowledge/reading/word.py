@@ -16,8 +16,8 @@ from xml.parsers import expat
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Builder, Parsed, one_line, title_of
-from memwell.knowledge.reading.sniffing import DOCX
 
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MOST_UNPACKED = 200_000_000
 """Bytes of all parts together when unpacked."""
 _MOST_MEMBERS = 20_000

@@ -38,11 +38,11 @@ from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.facts import Facts
 from memwell.longterm.journal import inner_space, knowledge_space
-from memwell.longterm.media import MediaMemory
-from memwell.longterm.media.items import (
+from memwell.longterm.media import (
     Data,
     Features,
     MediaItem,
+    MediaMemory,
     check_features,
     check_kinds,
     check_sentiment,

@@ -18,8 +18,7 @@ from memwell.knowledge.handle import Knowledge
 from memwell.longterm.base import MemoryVersion
 from memwell.longterm.changing import Erased, Forgotten
 from memwell.longterm.facts import Clash, Fact, FactEdge, Facts
-from memwell.longterm.media.items import MediaItem
-from memwell.longterm.media.memory import MediaMemory
+from memwell.longterm.media import MediaItem, MediaMemory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Remembered
 from memwell.messages import Message

@@ -1,9 +1,28 @@
 """Stores of several parts: a home store that is the truth, and parts and followers in other stores."""
 
-from memwell.storage.composed.backend import ComposedBackend, Part
-from memwell.storage.composed.follower import Attached, FollowedIndex, Reconciled, StoreVectors
-from memwell.storage.composed.placed import Bytes
-from memwell.storage.protocols import VectorEngine
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from memwell._asyncify import AsyncContext
+from memwell.errors import BackendError, Conflict, ReadOnlyStore
+from memwell.records import Page, Space, paged
+from memwell.storage import arguments as given
+from memwell.storage.composed.follower import Attached, FollowedIndex, Progress, Reconciled, StoreVectors
+from memwell.storage.composed.placed import (
+    Bytes,
+    PlacedBlobs,
+    Transaction,
+    current,
+    placed,
+    spaces_of,
+    take_home,
+    transaction_on,
+)
+from memwell.storage.protocols import Backend, KeyValue, MessageLog, VectorEngine
 
 __all__ = [
     "Attached",
@@ -15,3 +34,192 @@ __all__ = [
     "StoreVectors",
     "VectorEngine",
 ]
+
+
+# A store with parts in several stores. Its home, one SQL store, is the truth and commits alone.
+
+_PAGE = 500
+_TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
+_OF_HOME = frozenset({"records", "blobs"})
+"""Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
+
+
+class Part(NamedTuple):
+    """A store that is opened for one part of another, and its place without secrets."""
+
+    store: Backend
+    place: str
+
+
+class ComposedBackend(Backend):
+    """The home store, with conversations, values, the search by vector or blobs in other places.
+
+    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, even inside a
+    transaction, and stay when it is rolled back. ``index`` is an engine that follows the home's rows. This backend closes
+    all of them.
+    """
+
+    def __init__(
+        self,
+        home: Backend,
+        *,
+        log: Part | None = None,
+        kv: Part | None = None,
+        index: Attached | None = None,
+        blobs: Bytes | None = None,
+        place: str = "",
+        ask_above: int = 0,
+    ) -> None:
+        self.home = home
+        """The store that is the truth."""
+        self.path: Any = getattr(home, "path", None)
+        """The home's file, where it has one."""
+        self._place = place
+        self._parts = {name: part for name, part in (("log", log), ("kv", kv)) if part is not None}
+        self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
+        self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
+        self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
+        self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
+        self.follower = None if index is None else FollowedIndex(home, index, ask_above)
+        """The index with the following engine, if there is one."""
+        self.index = self.follower or home.index
+        self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
+        self.blobs = self._blobs or home.blobs
+
+    def take_home(self) -> None:
+        """Move to the home, once, the internal data that an earlier version kept in a part."""
+        for name, part in self._parts.items():
+            # A read-only store stays as it is.
+            with suppress(ReadOnlyStore):
+                while self.home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
+                    self._take_home(name, part)
+
+    def _take_home(self, name: str, part: Part) -> None:
+        try:
+            self.home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
+        except Conflict:
+            # Another process does it.
+            time.sleep(_TAKING_NAP_S)
+            return
+        try:
+            take_home(self.home, part.store, [name])
+            self.home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
+        finally:
+            self.home.kv.delete(given.REMEMBERED, "taking home")
+
+    @property
+    def durable(self) -> bool:
+        return self.home.durable and all(store.durable for store in self._others)
+
+    @property
+    def read_only(self) -> bool:
+        return self.home.read_only
+
+    # Transactions
+
+    def transaction(self) -> Transaction:
+        return Transaction(self.home)
+
+    def together(self) -> Transaction:
+        return self.transaction()
+
+    def atransaction(self) -> AsyncContext[None]:
+        return AsyncContext(self.transaction(), current, *self.home.atransaction().carried)
+
+    def _refuse_inside(self, done: str) -> None:
+        if transaction_on(self.home) is not None:
+            raise BackendError(f"a store cannot be {done} inside its own transaction")
+
+    # As a whole
+
+    def check(self) -> list[str]:
+        found = self.home.check()
+        for name, part in self._parts.items():
+            try:
+                found += [f"{name}: {complaint}" for complaint in part.store.check()]
+            except BackendError as error:
+                if "closed" in str(error):
+                    raise
+                found.append(f"the {name} at {part.place} does not answer: {error}")
+        if self.follower is not None:
+            found += self.follower.problems()
+        if self._blobs is not None and self._blobs.facts()["answers"]:
+            found += self._blobs.problems(self._all_spaces())
+        return found
+
+    def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
+        """Repair the engine from the rows, and remove blobs without a reference. Raises ``BackendUnavailable``."""
+        found = Reconciled() if self.follower is None else self.follower.reconcile(space, progress)
+        self.remove_unreferenced(space)
+        return found
+
+    def remove_unreferenced(self, space: Space | None = None) -> int | None:
+        """Remove blobs without a reference; how many, or None where all blobs are in the home store."""
+        if self._blobs is None:
+            return None
+        return self._blobs.reconcile(self._all_spaces() if space is None else iter([space]))
+
+    def scrub(self) -> None:
+        self._refuse_inside("scrubbed")
+        if self.follower is not None:
+            # An unavailable engine gets the deletions when it is back.
+            with suppress(BackendError):
+                self.follower.catch_up_everywhere()
+        for store in self._others:
+            store.scrub()
+        self.home.scrub()
+
+    def facts(self) -> dict[str, Any]:
+        facts = self.home.facts()
+        parts: dict[str, Any] = {"home": {"place": self._place, "answers": True, "kind": facts.get("kind")}}
+        for name, part in self._parts.items():
+            parts[name], counts = _part_facts(name, part)
+            facts.update(counts)
+        if self.follower is not None:
+            parts["index"] = self.follower.facts()
+        if self._blobs is not None:
+            parts["blobs"] = self._blobs.facts()
+            facts["blobs"] = self._blobs.count(paged(lambda cursor: self.home.spaces(limit=_PAGE, cursor=cursor)))
+        return {**facts, "parts": parts}
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        given.check_limit(limit)
+        return spaces_of(self.home, self._others, limit, given.check_name_cursor(cursor))
+
+    def _all_spaces(self) -> Iterator[Space]:
+        return paged(lambda cursor: self.spaces(limit=_PAGE, cursor=cursor))
+
+    def seal(self, reason: str | None) -> None:
+        self._refuse_inside("sealed")
+        self.require("seal")
+        for store in (*self._others, self.home):
+            store.seal(reason)
+
+    def notify(self, topic: str) -> None:
+        self.home.notify(topic)
+
+    def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
+        return self.home.listen(heard)
+
+    def close(self) -> None:
+        self._refuse_inside("closed")
+        if self.follower is not None:
+            self.follower.close()
+        if self._blobs is not None:
+            self._blobs.close()
+        for store in (*self._others, self.home):
+            store.close()
+
+
+_COUNTED = {"log": ("threads", "messages", "messages_indexed"), "kv": ("entries",)}
+
+
+def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The place of a part and whether it answers, and the counts that are its own."""
+    try:
+        facts = part.store.facts()
+    except BackendError as error:
+        return {"kind": "redis", "place": part.place, "answers": False, "why": str(error)}, {}
+    own = {key: facts[key] for key in ("kind", "durability") if key in facts}
+    counts = {key: facts[key] for key in _COUNTED[name] if key in facts}
+    return {"place": part.place, "answers": True, "durable": part.store.durable, **own}, counts

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 
 from memwell.longterm.memory import Memory
-from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 
 SAID = datetime(2025, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def backend(request, tmp_path) -> Iterator[Backend]:
-    url = "memory:" if request.param == "memory" else f"sqlite:{tmp_path / 'subjects.db'}"
-    with open_backend(url) as opened:
-        yield opened
 
 
 def memory_of(backend: Backend, *texts: str, speaker: str = "") -> Memory:

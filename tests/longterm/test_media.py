@@ -15,7 +15,11 @@ from PIL import Image
 
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.longterm.gate import Gate, Policy
-from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
+from memwell.longterm.media import (
+    MediaItem,
+    MediaLimits,
+    MediaMemory,
+)
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import blobs_space, traits_of
 from memwell.models.scripted import HashEmbedder
@@ -25,6 +29,11 @@ from tests.media_files import FILMS, claiming, film, picture, sound, wav
 
 PNG = picture("PNG")
 WHERE = "not in this store: import the .jsonl export of the store it came from"
+
+
+@pytest.fixture
+def media(backend: Backend) -> MediaMemory:
+    return MediaMemory(Memory(backend, "ann", embedder=HashEmbedder(64)))
 
 
 def facts(media: MediaMemory) -> dict[str, int]:
@@ -111,7 +120,7 @@ def test_a_film_is_kept_with_its_length_and_its_first_frame(media: MediaMemory, 
 def test_a_file_is_read_by_its_path(media: MediaMemory, tmp_path: Path):
     file = tmp_path / "日落.png"
     file.write_bytes(PNG)
-    item = media.add(file)
+    item = media.add(file, features=[])
     assert (item.name, item.text, item.description) == ("日落.png", "日落.png", "")
     assert found(media.recall("日落", limit=1)) == [item.id]
     assert media.data(item.id) == PNG
@@ -121,36 +130,24 @@ def test_a_file_is_read_by_its_path(media: MediaMemory, tmp_path: Path):
 
 
 BREAKING: tuple[tuple[Any, dict[str, Any], str], ...] = (
-    (b"plain words", {}, "no image, audio or video"),
-    (PNG, {"name": "photo.jpg"}, "says image/jpeg"),
-    (PNG, {"name": "notes.pdf"}, "says something else"),
-    (PNG, {"kind": "video"}, "not video"),
+    (b"plain words", {}, "no image, audio or video"), (PNG, {"name": "photo.jpg"}, "says image/jpeg"),
+    (PNG, {"name": "notes.pdf"}, "says something else"), (PNG, {"kind": "video"}, "not video"),
     (film("mp4"), {"name": "cat.gif"}, "says image/gif"),
     (claiming(60_000, 60_000), {}, "over the limit of 50,000,000"),
-    (claiming(2**31 - 1, 2**31 - 1), {}, "over the limit"),
-    (b"<svg onload='alert(1)'/>", {}, "SVG"),
-    (b"", {}, "none"),
-    ("photo.png", {}, r"Path\(…\)"),
-    (12, {}, "bytes or a Path"),
-    (PNG, {"features": "words"}, "several words"),
-    (PNG, {"features": ["a", 1.0]}, "a feature word"),
-    (PNG, {"features": [0.0, 0.0]}, "direction"),
-    (PNG, {"features": [float("nan")]}, "finite"),
-    (PNG, {"sentiment": 1.5}, "from -1 to 1"),
-    (PNG, {"sentiment": True}, "a word or a number"),
-    (PNG, {"sentiment": " "}, "1 to 100"),
-    (PNG, {"description": None}, "a description"),
-    (PNG, {"transcript": 3}, "a transcript"),
+    (claiming(2**31 - 1, 2**31 - 1), {}, "over the limit"), (b"<svg onload='alert(1)'/>", {}, "SVG"), (b"", {}, "none"),
+    ("photo.png", {}, r"Path\(…\)"), (12, {}, "bytes or a Path"), (PNG, {"features": "words"}, "several words"),
+    (PNG, {"features": ["a", 1.0]}, "a feature word"), (PNG, {"features": [0.0, 0.0]}, "direction"),
+    (PNG, {"features": [float("nan")]}, "finite"), (PNG, {"sentiment": 1.5}, "from -1 to 1"),
+    (PNG, {"sentiment": True}, "a word or a number"), (PNG, {"sentiment": " "}, "1 to 100"),
+    (PNG, {"description": None}, "a description"), (PNG, {"transcript": 3}, "a transcript"),
     (PNG, {"description": "a\x00b"}, "NUL"),
     (PNG, {"description": "a\ud800b"}, "a description must not contain lone surrogates"),
     (PNG, {"transcript": "\udfff"}, "a transcript must not contain lone surrogates"),
     (PNG, {"description": "x " * 60_000}, r"^a medium's words were refused: oversize: 119,999 characters"),
-    (PNG, {"session": "a\x00"}, "NUL"),
-    (PNG, {"metadata": {"memwell": 1}}, "memwell's own"),
-    (PNG, {"metadata": {"f": object()}}, "plain JSON"),
-    (PNG, {"name": "n" * 2000}, "1,024"),
+    (PNG, {"session": "a\x00"}, "NUL"), (PNG, {"metadata": {"memwell": 1}}, "memwell's own"),
+    (PNG, {"metadata": {"f": object()}}, "plain JSON"), (PNG, {"name": "n" * 2000}, "1,024"),
     (PNG, {"time": "now"}, "datetime"),
-)
+)  # fmt: skip
 
 
 def test_what_breaks_a_rule_is_refused_with_nothing_stored(media: MediaMemory):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memwell.longterm.memory import Memory
+from memwell.longterm.statements import spellings
 from memwell.storage.protocols import Backend
 
 SAID = datetime(2025, 1, 1, tzinfo=UTC)
@@ -115,3 +116,9 @@ def test_a_relative_without_a_name_is_found_by_the_word_that_was_said(memory: Me
     homes = {"姐": "西安", "sister": "西安", "哥": "上海", "奶": "保定", "grandmother": "保定", "舅": "大连"}
     [fact] = memory.facts.about(word)
     assert fact.object == next(home for part, home in homes.items() if part in word)
+
+
+def test_a_long_name_has_no_other_spellings():
+    assert "anna" in set(spellings("ana"))
+    assert len(list(spellings("a" * 40))) > 1_000
+    assert next(spellings("a" * 10_000), None) is None

@@ -424,3 +424,44 @@ def test_what_may_be_or_is_of_another_thing_leaves_it_first(bench: Bench, older:
     hits = memory.recall(question)
     assert hits[0].id == first
     assert not hits[0].superseded_by
+
+
+TRUE_AT_ONCE = (
+    {
+        "Room's 680 a month, heating included": "What do I pay for the room?",
+        "passport and visa papers are in the drawer under the bed": "Where are my papers?",
+        "I coffee up at six, black, two mugs": "What do I drink at six?",
+        "Only chamomile after nine or I lie awake": "What do I drink at night?",
+        "metformin with breakfast, one": "Which pill is it with breakfast?",
+        "new knee on the left since 2019": "Which knee is new?",
+        "My brother Paul bakes bread in Lyon": "What does Paul do?",
+        "Eve, my sister, moved her maths class to Ghent": "What does Eve teach?",
+        "bike's chained up behind the bakery": "Where did I leave my bike?",
+        "The old van sleeps at the petrol station": "Where is the van?",
+        "I started pottery, Tuesdays": "What do I do on Tuesdays?",
+        "choir on Thursdays, I sing bass now": "When do I sing?",
+    },
+    {
+        "房租一个月两千三，含宽带": "房租多少？",
+        "护照和签证在床底下那个抽屉": "护照放哪了？",
+        "早上六点必喝黑咖啡两杯": "我早上喝什么？",
+        "二甲双胍早饭吃一片": "早饭吃什么药？",
+        "左膝盖二零一九年换的": "哪个膝盖换过？",
+        "我哥在里昂烤面包": "我哥做什么？",
+        "我妹现在在苏州教数学": "我妹教什么？",
+        "自行车锁在面包店后头": "自行车在哪儿？",
+        "开始学陶艺了，周二": "周二我干什么？",
+        "周四合唱团，我又唱低音": "我什么时候唱歌？",
+    },
+)
+
+
+@pytest.mark.parametrize("said", TRUE_AT_ONCE, ids=("en", "zh"))
+def test_nothing_is_outdated_where_all_is_true_at_once(bench: Bench, said: dict[str, str]):
+    memory = bench.memory()
+    for day, text in enumerate(said):
+        memory.remember(text, speaker="user", time=NOON + timedelta(days=day))
+    memory.flush()
+    assert [
+        (question, hit.text) for question in said.values() for hit in memory.recall(question) if hit.superseded_by
+    ] == []

@@ -223,6 +223,8 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         return False
     # Who is joined by another stays where they are, but is alone no longer.
     came = newer.of_me and newer.joins_me and _COMPANY(older.stated) is None
+    if came and older.of_me and older.holders <= _SPEAKER:
+        return True
     others = newer.holders - _SPEAKER if came else newer.holders
     if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
         return True

@@ -28,6 +28,8 @@ _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
 _ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
 _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《》"
 _LONGEST_PART = 200
+_LONGEST_SPELT = 40
+"""Other spellings are as many as a name is long, and each as long."""
 
 
 @lru_cache(maxsize=4096)
@@ -42,8 +44,8 @@ def name_key(name: str) -> str:
 
 
 def spellings(name: str) -> Iterator[str]:
-    """What a name becomes by one letter more, less or another, or by two that change places."""
-    for place in range(len(name) + 1):
+    """What a name becomes by one letter more, less or another, or by two that change places; nothing, if it is long."""
+    for place in range(len(name) + 1 if len(name) <= _LONGEST_SPELT else 0):
         head, tail = name[:place], name[place:]
         yield from (f"{head}{letter}{tail}" for letter in ascii_lowercase)
         if tail:

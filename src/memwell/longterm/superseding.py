@@ -38,7 +38,7 @@ from memwell.language.updates import (
     read_facts,
     statement,
 )
-from memwell.language.words import STOP_WORDS
+from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
 
 SUPERSEDED = "superseded"
@@ -51,6 +51,8 @@ LEAST: Final = 0.5
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
+_ACROSS = 0.7
+"""The same where the question is in another language than the memories: all are less alike to it."""
 _LEAST_RELEVANCE = 1e-3
 _LEAST_ANSWERING = 5e-3
 """A less relevant hit is of no use anyway, outdated or not."""
@@ -211,15 +213,22 @@ Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
 """Outdated memories, each with those that supersede it, the newest last."""
 
 
-def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, list[Successor]]:
-    """Which hits are outdated, each with those that supersede it, the newest last.
+def outdated(
+    query: str, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
+) -> dict[str, list[Successor]]:
+    """Which hits of a question are outdated, each with those that supersede it, the newest last.
 
     Their vectors are those of the model's embedder, or None.
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
     found: dict[str, list[Successor]] = {}
-    likely = [(*pair, chance) for pair, chance in model.probabilities(candidates, vectors).items() if chance >= least]
+    chinese = han_share(query) > 0.0
+    likely = [
+        (older, newer, chance)
+        for (older, newer), chance in model.probabilities(candidates, vectors).items()
+        if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
+    ]
     for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
         found.setdefault(candidates[older].id, []).append(Successor(candidates[newer].id, chance))
     return found

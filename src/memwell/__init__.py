@@ -26,17 +26,15 @@ from memwell.windows import Round
 
 if TYPE_CHECKING:
     from memwell.longterm.memory import Memory
-    from memwell.runtime.engine import (
-        Engine,
-        open,  # noqa: A004 - the first word users type
-    )
+    from memwell.runtime.engine import Engine
+    from memwell.runtime.opening import open  # noqa: A004 - the first word users type
 
 __version__ = _VERSION
 
 _LAZY = {
     "Engine": "memwell.runtime.engine",
     "Memory": "memwell.longterm.memory",
-    "open": "memwell.runtime.engine",
+    "open": "memwell.runtime.opening",
 }
 """Loaded lazily: searching by meaning needs numpy, which takes a tenth of a second to load."""
 

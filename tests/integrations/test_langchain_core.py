@@ -61,7 +61,7 @@ from memwell.messages import Role, ai, human, message
 from memwell.models import as_embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.storage import Backend, open_backend
 
 BASES = {

@@ -27,7 +27,7 @@ from memwell.longterm.journal import MARKS, inner_space
 from memwell.longterm.memory import Memory
 from memwell.models.ports import Embedder, embedder_named
 from memwell.records import Space, SpaceLike, as_space, paged
-from memwell.runtime import engine
+from memwell.runtime import opening
 from memwell.runtime.worker import owner_of_documents
 from memwell.storage import Backend, open_backend
 from memwell.values import check_count, shown
@@ -74,7 +74,7 @@ def _audited(store: Backend, space: Space) -> dict[str, Any]:
 
 def _consolidated(store: Backend, space: Space) -> dict[str, Any]:
     # Not closed: the store is used for the next space.
-    memory = engine.open(store, space=space, work=False)
+    memory = opening.open(store, space=space, work=False)
     merged = memory.compress()
     insights = [insight.id for insight in memory.reflect()]
     return {"space": list(space), "before": merged.before, "after": merged.after, "insights": insights}

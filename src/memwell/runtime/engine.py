@@ -9,28 +9,23 @@ m.recall("what can Ann not eat?")
 
 from __future__ import annotations
 
-import atexit
 import functools
-import re
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify, renamed
-from memwell._native import native_calls
-from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
+from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
 from memwell.language.claims import USER
 from memwell.language.words import en_or_zh
 from memwell.longterm.changing import Erased
-from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
 from memwell.longterm.facts import Facts
-from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_key, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
@@ -38,22 +33,18 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.statements import name_key
-from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
-from memwell.models.ports import ChatModel, Embedder, Reranker, TokenEmbedder, as_chat_model, as_embedder, as_reranker
-from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
+from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
+from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.transfer import Imported, Progress, detect, export_format, export_jsonl, export_markdown
 from memwell.runtime.transfer import import_file as read_file
 from memwell.runtime.worker import Worker, is_delayed
-from memwell.settings import Settings, load_settings
-from memwell.storage import Backend, open_backend
+from memwell.settings import Settings
+from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import as_utc, check_flag, check_id, check_text, shown
-
-if TYPE_CHECKING:
-    from memwell.runtime.remote.memory import RemoteMemory
+from memwell.values import as_utc, check_id, check_text, shown
 
 if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
@@ -523,100 +514,3 @@ def _is_store(backend: Backend, path: Path) -> bool:
         and path.resolve().name.startswith(Path(store).name)
         and (path.resolve().parent == Path(store).resolve().parent and path.exists())
     )
-
-
-# ``memwell.open``: makes an engine of a URL, a store, models and settings, or a client of a service.
-
-_SERVED = re.compile("https?://", re.IGNORECASE)
-
-
-@overload
-def open(  # noqa: A001
-    url: str | None = None, *, key: str, space: SpaceLike | None = None, settings: Settings | None = None
-) -> RemoteMemory: ...
-@overload
-def open(  # noqa: A001
-    url: str | Path | Backend | None = None,
-    *,
-    space: SpaceLike | None = None,
-    embedder: Embedder | Callable[..., Any] | str | None = "local",
-    chat: ChatModel | Callable[..., Any] | None = None,
-    reranker: Reranker | Callable[..., Any] | None = None,
-    gate: Gate | None = None,
-    weights: Weights | None = None,
-    settings: Settings | None = None,
-    work: bool = True,
-) -> Engine: ...
-def open(  # noqa: A001 - the first word users type
-    url: str | Path | Backend | None = None,
-    *,
-    space: SpaceLike | None = None,
-    key: str | None = None,
-    embedder: Embedder | Callable[..., Any] | str | None = "local",
-    chat: ChatModel | Callable[..., Any] | None = None,
-    reranker: Reranker | Callable[..., Any] | None = None,
-    gate: Gate | None = None,
-    weights: Weights | None = None,
-    settings: Settings | None = None,
-    work: bool = True,
-) -> Engine | RemoteMemory:
-    """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
-
-    ``http://…`` with a ``key`` opens a memory of a service and returns a ``RemoteMemory``, which has the methods of an
-    ``Engine``; models and background work are the service's. Without ``key`` the key of the settings is used; type
-    checkers then see an ``Engine``, and ``RemoteMemory.connect`` has the exact type.
-    ``embedder`` is ``"local"`` (offline), None for words only, or any embedder or function; ``chat``
-    and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
-    ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
-    """
-    if url is not None and not isinstance(url, Backend):
-        check_path(url)
-    chosen = settings or load_settings()
-    address = str(chosen.url if url is None else url)
-    if _SERVED.match(address):
-        if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights)):
-            raise Unsupported(
-                "a memory that a service holds has that service's models, gate and weights; leave them out"
-            )
-        # Only this needs httpx.
-        from memwell.runtime.remote.memory import RemoteMemory  # noqa: PLC0415
-
-        return RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space)
-    if key is not None:
-        raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
-    check_flag(work, "work")
-    backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
-    options = {
-        "embedder": _embedder(embedder, chosen),
-        "chat": chat if chat is None or isinstance(chat, ChatModel) else as_chat_model(chat),
-        "reranker": reranker if reranker is None or isinstance(reranker, Reranker) else as_reranker(reranker),
-        "gate": gate,
-        "weights": weights,
-        # The default embedder keeps the vectors that a space has; a named one replaces them.
-        "wanted_embedder": WantedEmbedder.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
-    }
-    parts = EngineParts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
-    if work:
-        parts.worker.attend()
-    # For programs that never close: the worker must stop before the interpreter unloads its modules.
-    atexit.register(_close_if_alive, weakref.ref(parts))
-    return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
-
-
-def _close_if_alive(reference: weakref.ref[EngineParts]) -> None:
-    parts = reference()
-    if parts is not None:
-        # The worker stops after the current text, not after its batch: the rest stays pending in the journal.
-        native_calls.end()
-        parts.close()
-
-
-def _embedder(given: Embedder | Callable[..., Any] | str | None, settings: Settings) -> Embedder | None:
-    if given is None or isinstance(given, Embedder):
-        return given
-    if isinstance(given, str):
-        # Imported when needed: numpy takes a tenth of a second.
-        from memwell.models.local import LocalEmbedder  # noqa: PLC0415
-
-        return LocalEmbedder(settings.embedder if given == "local" else given)  # pyright: ignore[reportArgumentType]
-    return as_embedder(given)

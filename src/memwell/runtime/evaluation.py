@@ -27,7 +27,7 @@ from memwell.models.ports import ChatModel, Embedder
 from memwell.records import Space
 from memwell.runtime.batch import process_pool
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_engine
+from memwell.runtime.opening import open as open_engine
 from memwell.runtime.transfer import Progress
 from memwell.values import shown
 

@@ -23,7 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MemwellError
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.runtime.wire.codec import MEDIA_TYPE, Key, encode, http_problem
 from memwell.service import logs
 from memwell.service.app import App

@@ -21,7 +21,7 @@ from memwell.messages import Message, Role
 from memwell.models.ports import Embedder, as_embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_engine
+from memwell.runtime.opening import open as open_engine
 from memwell.runtime.state import StateModule
 from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_text, new_id, shown

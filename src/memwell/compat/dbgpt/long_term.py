@@ -46,7 +46,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Evidence, importance_of
 from memwell.longterm.weights import Weights
 from memwell.records import DEFAULT_SPACE, SpaceLike
-from memwell.runtime import engine
+from memwell.runtime import opening
 from memwell.runtime.engine import Engine
 from memwell.values import check_count, check_id, check_metadata, check_text, new_id, shown
 
@@ -92,7 +92,7 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> Engine:
         return store
     chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
     where = "memory:" if store is None else store
-    return engine.open(where, space=space, embedder=chosen, gate=OpenGate())
+    return opening.open(where, space=space, embedder=chosen, gate=OpenGate())
 
 
 class _Owner:

@@ -21,7 +21,7 @@ from memwell.longterm.traits import Traits, with_traits
 from memwell.messages import Message, Role, ai, human
 from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import as_utc, check_count, check_id, check_list, check_text, shown
 from memwell.windows import Round

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from memwell.errors import Conflict, FileError, InvalidInput, NotFound
 from memwell.records import Space, paged
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_memory
 from memwell.runtime.metrics import Metrics, figures_of
+from memwell.runtime.opening import open as open_memory
 from memwell.runtime.transfer.files import spaces_of
 from memwell.settings import load_settings
 from memwell.storage.files import replace_file

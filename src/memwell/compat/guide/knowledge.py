@@ -29,7 +29,7 @@ from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
 from memwell.values import check_count, check_list, check_metadata, check_text, now, shown

@@ -15,7 +15,7 @@ from memwell.language.words import en_or_zh
 from memwell.longterm.memory import HasMemory, Memory, MemoryLike
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, as_chat_model
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import Backend
 from memwell.values import shown
 

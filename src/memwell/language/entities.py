@@ -6,10 +6,11 @@ Precision comes before recall: a name that could be a common word is left out. E
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+from memwell.language.patterns import LazyPattern
 from memwell.language.words import STOP_WORDS
 
 # Known names of people, places, organisations and things, and the words around them.
@@ -239,12 +240,12 @@ _AFTER = (
     rf"(?=$|[^{_HAN}]|[说道是在住和与跟的也都告问去来了就被把给对让向想要会能很不有又还从同邀请约介送带]"
     "|一起|昨天|今天|明天|最近|刚|这个|结婚|推荐|喜欢|觉得|打电话)"
 )
-_TITLE = re.compile(r"《[^《》\n]{1,40}》")
-_POLITE = re.compile(rf"{_BEFORE}{_SURNAME}(?:{_GIVEN}{{0,2}})(?:{PERSON_ENDINGS_ZH})")
-_FAMILIAR = re.compile(
+_TITLE = LazyPattern(r"《[^《》\n]{1,40}》")
+_POLITE = LazyPattern(rf"{_BEFORE}{_SURNAME}(?:{_GIVEN}{{0,2}})(?:{PERSON_ENDINGS_ZH})")
+_FAMILIAR = LazyPattern(
     rf"(?:(?<![大从很最更太多弱矮缩细胆])小|(?<![古不太好])老|(?<![{_HAN}])阿)[{_COMMON_SURNAMES}明红强华刚丽芳军伟]{_AFTER}"
 )
-_FULL = re.compile(rf"{_BEFORE}(?P<name>{_SURNAME}(?:小{_GIVEN}|{_GIVEN}{{1,2}})){_AFTER}")
+_FULL = LazyPattern(rf"{_BEFORE}(?P<name>{_SURNAME}(?:小{_GIVEN}|{_GIVEN}{{1,2}})){_AFTER}")
 # A given name may have any character, so less common ones need more context: the beginning of a clause before a verb of
 # people, or a word that introduces a person. A surname that begins many words is weaker evidence.
 _WORD_SURNAMES = "何任方白金石万钱严武向付曾许高马周黄江毛叶程田夏龙余段雷熊顾钟范汤史贺陆谢林张孔莫戴陶"
@@ -279,15 +280,15 @@ _KNOWN_BY = "".join(
         "表哥 表姐 表弟 表妹 导师 男友 女友 太太 我叫 他叫 她叫 名叫 叫做 字叫"
     ).split()
 )[1:]
-_LIVING = re.compile(rf"(?P<name>[{_COMMON_SURNAMES}]{_AT_FRONT}{_GIVEN_AFTER}){_LIVES}")
-_KNOWN = re.compile(
+_LIVING = LazyPattern(rf"(?P<name>[{_COMMON_SURNAMES}]{_AT_FRONT}{_GIVEN_AFTER}){_LIVES}")
+_KNOWN = LazyPattern(
     rf"(?P<name>[{_COMMON_SURNAMES}](?<={_KNOWN_BY})(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}{_AFTER}"
     rf"|{_ONE_OR_TWO}(?:{_LIVES}|(?=$|[^{_HAN}]))))"
 )
-_JOINED = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
-_DOUBLED = re.compile(rf"(?:同学|邻居|朋友|[弟哥姐妹叫]|孩子|儿子|女儿)(?P<name>(?P<one>[{_HAN}])(?P=one)){_AFTER}")
+_JOINED = LazyPattern(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
+_DOUBLED = LazyPattern(rf"(?:同学|邻居|朋友|[弟哥姐妹叫]|孩子|儿子|女儿)(?P<name>(?P<one>[{_HAN}])(?P=one)){_AFTER}")
 _NOT_A_NICKNAME = frozenset("妈爸爷奶哥姐弟妹叔姑舅婶姥公婆常刚天人个年慢偏好多大小高看试说想走")
-_ORGANISATION = re.compile(
+_ORGANISATION = LazyPattern(
     "有限公司|公司|集团|银行|大学|学院|医院|研究院|研究所|协会|委员会|基金会|出版社|电视台|俱乐部|博物馆|事务所"
 )
 # The left end of a name before such a word: a function word or a common verb.
@@ -295,7 +296,7 @@ _EDGES = frozenset(
     "的了是在我你他她它们这那有和与去到来从对把被给就都很还也不没一个进住回往离过于某每家所间位名当叫为向跟同及该此其"
     "读考上下学开办找选报入任做看见说想要会能让请问带送两三几多些新老好大小男女最再又已将由以并或但而可"
 )
-_PLACE = re.compile(
+_PLACE = LazyPattern(
     rf"(?:^|(?<=[^{_HAN}])|(?<=[在去到从于住回往离]))(?P<name>(?:(?![{''.join(sorted(_EDGES))}])[{_HAN}]){{2,3}}"
     r"(?:[省县镇](?![级长])|村(?![长里民])|市(?![场民中长区里面])|区(?![别域分])|路(?![上口边线人过程途])|大街|机场|火车站))"
 )
@@ -320,8 +321,8 @@ def _lengths_by_start() -> dict[str, tuple[int, ...]]:
 
 
 _LENGTHS = _lengths_by_start()
-_STARTS = re.compile(f"[{''.join(sorted(_LENGTHS))}]")
-_TAIL = re.compile("[市省](?![场民中长])")
+_STARTS = LazyPattern(f"[{''.join(sorted(_LENGTHS))}]")
+_TAIL = LazyPattern("[市省](?![场民中长])")
 
 
 def chinese_names(text: str) -> Iterator[tuple[int, int, str]]:
@@ -456,16 +457,8 @@ def entities(text: str, *, known: Collection[str] = ()) -> list[NamedEntity]:
         found += _titles(text)
     found += _capitalised(text)
     if not text.isascii():
-        found += [_entity(text, start, end, kind) for start, end, kind in _chinese_names()(text)]
+        found += [_entity(text, start, end, kind) for start, end, kind in chinese_names(text)]
     return _apart(found) if len(found) > 1 else found
-
-
-@cache
-def _chinese_names() -> Callable[[str], Iterable[tuple[int, int, str]]]:
-    # Its patterns take about 20 ms to compile, which English texts do not need.
-    from memwell.language.entities import chinese_names  # noqa: PLC0415
-
-    return chinese_names
 
 
 def _apart(found: Iterable[NamedEntity]) -> list[NamedEntity]:

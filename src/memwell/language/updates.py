@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memwell.language.claims import Claim, claims, corrects, relation_of
+from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -22,12 +23,12 @@ LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**16
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
-_ASKED = re.compile(
+_HAN = LazyPattern("[\u3400-\u4dbf\u4e00-\u9fff]")
+_SENTENCE = LazyPattern(r"(?<=[.!?。！？\n])")
+_ASKED = LazyPattern(
     r"[?？]\W*\Z|吗[。！!]?\s*\Z|(?:什么|[哪谁几]|怎么|多少|为何|不[^，。]{1,3})[^，。？！]*呢[。！!]?\s*\Z"
 ).search
-_WANTS = re.compile(
+_WANTS = LazyPattern(
     r"\blooking for (?:some|any|a few|tips|advice|ideas|inspiration|information|suggestions|recommendations)\b", re.I
 ).search
 
@@ -209,7 +210,7 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
 
 
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
-_DENIED_NUMBER = re.compile(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
+_DENIED_NUMBER = LazyPattern(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
@@ -233,7 +234,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and (came or not newer.of_me)
 
 
-_COMPANY = re.compile(
+_COMPANY = LazyPattern(
     r"\b(?:alone|(?:by|to) myself|on my own|with|single|just me)\b|一个人|独[居自]|单身|[跟和与]", re.I
 ).search
 
@@ -301,17 +302,17 @@ def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
     return _parts(" ".join(one[:-1])).isdisjoint(_parts(" ".join(other[:-1])))
 
 
-_ASKS_PRESENT = re.compile(
+_ASKS_PRESENT = LazyPattern(
     r"\b(?:now|nowadays|still|current(?:ly)?|these days|any ?more|at the moment|did \w+ (?:\w+ ){0,4}"
     r"(?:switch|change|move|swap|upgrade|convert|transfer|settle|postpone|reschedule)\b.* (?:to|for|on|with)\W*\Z)"
     r"|现在|目前|如今|眼下",
     re.IGNORECASE,
 ).search
-_ASKS_PAST = re.compile(
+_ASKS_PAST = LazyPattern(
     r"\b(?:back then|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b|当时|那时|去年|上个?月",
     re.IGNORECASE,
 ).search
-_ASKS_FORMER = re.compile(
+_ASKS_FORMER = LazyPattern(
     r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
     r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
     r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
@@ -322,7 +323,9 @@ _ASKS_FORMER = re.compile(
     r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
     re.IGNORECASE,
 ).search
-_BEFORE_WHAT = re.compile(r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I).search
+_BEFORE_WHAT = LazyPattern(
+    r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I
+).search
 
 
 def asks_about_past(query: str) -> bool:
@@ -347,13 +350,13 @@ def _without_before(query: str) -> str:
     return query.replace(found, "") if found else query
 
 
-_RETRACTS = re.compile(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
-_JESTS = re.compile(
+_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
+_JESTS = LazyPattern(
     r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
     r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",
     re.IGNORECASE,
 ).match
-_CORRECTS = re.compile(
+_CORRECTS = LazyPattern(
     r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
     r"|mis(?:read|heard|typed|spoke|took|remembered|spelt|spelled)|(?:i|we) meant|scratch that|(?:was|were) off)\b"
     r"|更正|[说写记弄打看听搞]错|不对|才知道|其实|弄混|记反",
@@ -405,7 +408,7 @@ def _found(patterns: Mapping[str, _Pattern], text: str, parts: Collection[str]) 
 
 
 def _in_clauses(
-    text: str, clause: re.Pattern[str], ends: Callable[[str], object], words: Callable[[str], frozenset[str]]
+    text: str, clause: LazyPattern, ends: Callable[[str], object], words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
     """The words of the clauses that match."""
     return frozenset[str]().union(*(words(one) for one in clause.split(text) if ends(one)))
@@ -416,7 +419,7 @@ def _in_clauses(
 
 def _en(hints: str, *alternatives: str, words: str = "") -> _Pattern:
     return _Pattern(
-        frozenset(hints.split()), re.compile(rf"\b(?:{'|'.join(alternatives)})").search, frozenset(words.split())
+        frozenset(hints.split()), LazyPattern(rf"\b(?:{'|'.join(alternatives)})").search, frozenset(words.split())
     )
 
 
@@ -443,7 +446,7 @@ _EN_ROLES = frozenset(
     "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher advisor".split()
 )
 """Roles that pass from one person to another, so that a statement about one is also about the speaker."""
-_EN_OWNED = re.compile(
+_EN_OWNED = LazyPattern(
     r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|"
     r"big|best|dear"
     r"|current|thesis)\s+)*|the\s+(?=baby))"
@@ -451,12 +454,12 @@ _EN_OWNED = re.compile(
 ).finditer
 _EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
-_EN_TO_US = re.compile(
+_EN_TO_US = LazyPattern(
     r"\b(?:in|(?:live|lives|living|stay|stays|staying|home|back|over)(?: here)?) with (?:me|us)\b"
     r"|\bto (?:me|us|ours|mine)\b"
 ).sub
-_EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
-_EN_NAMED = re.compile(
+_EN_IS_MY = LazyPattern(r"\bis (?:my|our)\b").search
+_EN_NAMED = LazyPattern(
     r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? "
     r")?([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
     r"was|has|had"
@@ -468,32 +471,32 @@ _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
     "Correction Update Now Today From Since After Before If And But So As In On At Dr Dr. Everyone Someone Nobody".split()
 )
-_EN_SUBJECT = re.compile(
+_EN_SUBJECT = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
-_EN_THING = re.compile(
+_EN_THING = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
     r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
     r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
     r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
-_EN_MOVED = re.compile(
+_EN_MOVED = LazyPattern(
     r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
     r"((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
     r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
     r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match
-_EN_OWNER = re.compile(
+_EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
-_EN_RELATIVE = re.compile(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
+_EN_RELATIVE = LazyPattern(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
-_EN_I = re.compile(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
-_EN_ONE_OF_MINE = re.compile(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
+_EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
+_EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
-_EN_CLAUSE = re.compile(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
+_EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
 
 _EN_COUNTS = (
@@ -507,7 +510,7 @@ _EN_NUMBERS = frozenset(
     "friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february march april "
     "june july august september october november december noon midnight".split()
 )
-_EN_DIGITS = re.compile(r"\d[\d:.,/-]*\d|\d").findall
+_EN_DIGITS = LazyPattern(r"\d[\d:.,/-]*\d|\d").findall
 _EN_BEGINS = _en(
     "got get been as since was were had seeing passed reached",
     r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced)\b", r"ha(?:s|ve) been\b", r"as of\b",
@@ -576,7 +579,7 @@ _EN_PLANS = _en(
     r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
     r"that)\b",
 )
-_EN_SUPPOSED = re.compile(
+_EN_SUPPOSED = LazyPattern(
     r"\b(?:might|maybe|perhaps|(?:i|we|he|she|they) may|would (?:like|love) to|(?:i|we)'d (?:like|love) to|wouldn't mind"
     r"|thinking (?:about|of)|considering|hop(?:e|ing) to|dream(?:ing)? of|tempted to|suppose|not sure (?:if|whether)"
     r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif"
@@ -585,8 +588,8 @@ _EN_SUPPOSED = re.compile(
     r"|in my (?:youth|childhood|\w+ies)|in those days)\b",
     re.IGNORECASE,
 ).search
-_EN_SENTENCE_PART = re.compile(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
-_EN_EVENT = re.compile(
+_EN_SENTENCE_PART = LazyPattern(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
+_EN_EVENT = LazyPattern(
     r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
     r"were|did|"
     r"had|went|bought"
@@ -594,7 +597,7 @@ _EN_EVENT = re.compile(
     r"dreamt|forgot"
     r"|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
 ).search
-_EN_DENIED = re.compile(r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)").findall
+_EN_DENIED = LazyPattern(r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)").findall
 _EN_DENIALS = frozenset("not isn't wasn't".split())
 _EN_GENERIC = frozenset(
     {
@@ -757,7 +760,7 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
 
 
 def _zh(hints: str, pattern: str) -> _Pattern:
-    return _Pattern(frozenset(hints), re.compile(pattern).search)
+    return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
 _ZH_KIN = {
@@ -782,40 +785,40 @@ _ZH_KIN = {
     for word in words.split()
 }
 _ZH_ROLES = frozenset("同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split())
-_ZH_OWNED = re.compile(
+_ZH_OWNED = LazyPattern(
     "(?:\\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?"
     rf"({'|'.join(_ZH_KIN)})(的(?!名字))?"
 ).finditer
-_ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
-_ZH_TO_US = re.compile(
+_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
+_ZH_TO_US = LazyPattern(
     "[搬回过来住进接到]*[跟和与同到来]?我们?家?(?:一起|一块儿?|这[儿里边]?|身边)+(?:来?住|来)?|[搬来进住到]+我们?家"
 ).sub
-_ZH_NAMED = re.compile(
+_ZH_NAMED = LazyPattern(
     "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
-_ZH_SUBJECT = re.compile(
+_ZH_SUBJECT = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([\u4e00-\u9fff]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
 ).match
-_ZH_MOVED = re.compile(
+_ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([\u4e00-\u9fff]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
 ).match
-_ZH_OWNER = re.compile(
+_ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
-_ZH_RELATIVE = re.compile(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
-_ZH_NO_THING = re.compile("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
-_ZH_THING = re.compile(
+_ZH_RELATIVE = LazyPattern(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
+_ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
+_ZH_THING = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
-_ZH_I = re.compile(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
-_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
-_ZH_PRONOUNS = re.compile("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
-_ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
+_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
+_ZH_ONE_OF_MINE = LazyPattern(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
+_ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
+_ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
-_ZH_NUMBER = re.compile(
+_ZH_NUMBER = LazyPattern(
     rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
     rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])"
     rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
@@ -849,20 +852,20 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
     "请[订帮]|应该|说[他她]",
 )
-_ZH_SUPPOSED = re.compile(
+_ZH_SUPPOSED = LazyPattern(
     "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
     "|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
 ).search
-_ZH_ONLY_PLANS = re.compile(
+_ZH_ONLY_PLANS = LazyPattern(
     "(?<!不)(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search
-_ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
-_ZH_EVENT = re.compile(
+_ZH_LIKED = LazyPattern("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
+_ZH_EVENT = LazyPattern(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
     "|(?<![养读租订住开有])了(?![，。；！\\s]|\\Z)|感到|感觉|觉得|发现|看到|收到|得到|参[加与]|期待|庆祝|一起(?!住)"
 ).search
-_ZH_DENIED = re.compile("(?:不是|不叫|不在|并非)([\u4e00-\u9fff\\w]{2,8})").findall
-_ZH_SMALL = re.compile(
+_ZH_DENIED = LazyPattern("(?:不是|不叫|不在|并非)([\u4e00-\u9fff\\w]{2,8})").findall
+_ZH_SMALL = LazyPattern(
     "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|"
     "开始|喜欢|讨厌|其实|更正|不对|最爱|"
     "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|"

@@ -222,7 +222,7 @@ def explain_command(
         console().print(say("plot_written", chosen, path=one_line(str(path))))
 
 
-# Measuring recall
+# Measuring recall and facts
 
 bench = typer.Typer(cls=Commands, help="Measure memwell here. 在本机测量。", no_args_is_help=True)
 

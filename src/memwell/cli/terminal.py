@@ -154,7 +154,7 @@ def print_json(value: Any) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-# On the error stream, so that it never mixes with the output of a command
+# Progress, on the error stream so that it never mixes with the output of a command.
 
 
 @contextmanager

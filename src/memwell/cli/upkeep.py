@@ -1,4 +1,4 @@
-"""The commands for whole stores, from ``backup``, ``move`` and ``reindex`` to ``doctor``."""
+"""The commands for whole stores: ``backup``, ``move``, ``reindex``, ``batch``, ``doctor`` and others."""
 
 from __future__ import annotations
 

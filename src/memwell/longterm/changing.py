@@ -1,4 +1,4 @@
-"""Changes to memories that can be undone: update, pin, feedback, forget and undo."""
+"""Changes to memories: update, pin, feedback, forget and undo, and ``erase``, which is final."""
 
 from __future__ import annotations
 

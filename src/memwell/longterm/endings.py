@@ -1,4 +1,4 @@
-"""What a claim means with what is known: whose death it is, and what ends with a death, a job or a school."""
+"""What else a claim ends: with a death, a job or a school end the facts that depend on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Gate``: decides whether a text may become a memory, and why not.
+"""``Gate``: decides whether a text may become a memory, and why not: secrets, injections, duplicates and echoes.
 
 It refuses blank texts, noise, oversized texts and an assistant's empty phrases, redacts secrets, and flags personal data
 and texts that read like instructions to a model.

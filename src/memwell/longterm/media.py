@@ -433,8 +433,6 @@ def _details(medium: Medium | None, preview: Preview, name: str, sentiment: str 
     )
 
 
-# ``MediaItem``: a remembered medium, the fields stored with its memory, and the checks of what callers give.
-
 # The text of a medium: its description, feature words and transcript joined, and split again.
 
 Span: TypeAlias = tuple[int, int]

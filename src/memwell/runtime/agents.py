@@ -1,4 +1,4 @@
-"""Agents: objects that reply, observe and print, run hooks, and can be interrupted."""
+"""Agents: objects that reply, observe, print, run hooks and can be interrupted; and the hub that brings them messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of arguments that every backend makes before it touches its store."""
+"""What every backend does before it touches its store: checks arguments, encodes values, and tells whose a space is."""
 
 from __future__ import annotations
 

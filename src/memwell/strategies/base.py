@@ -240,7 +240,7 @@ def checked_history(value: object) -> HistoryReader:
 
 @runtime_checkable
 class Recaller(Protocol):
-    """Finds texts for a query; ``memwell.longterm.Memory`` is one."""
+    """Finds texts for a query; ``memwell.longterm.memory.Memory`` is one."""
 
     def recall(self, query: str, *, limit: int) -> Sequence[Any]:
         """At most ``limit`` hits, best first, each with a ``text``."""

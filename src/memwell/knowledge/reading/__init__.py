@@ -72,9 +72,7 @@ def _charset(media_type: str | None) -> str | None:
     return None
 
 
-# Media types and encodings of files: by their first bytes, and by their name only where bytes cannot decide.
-
-# Bytes to text
+# Bytes to text.
 
 
 _SAMPLE = 65536

@@ -442,7 +442,6 @@ _ASKED = LazyPattern(
     r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
     re.IGNORECASE,
 ).search
-_ITS = LazyPattern(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
     "joined likes dislikes name speaks diet nationality hobby studies".split()

@@ -87,7 +87,6 @@ CALLED_BY_KIN = _set(
 ADULTS = _set("boss husband wife mother father grandmother grandfather manager partner boyfriend girlfriend parents")
 TELLS_APART = _set("older younger elder eldest youngest oldest little big twin middle other second first")
 """Words that tell one relative from another of the same kind."""
-PAST_KIN = _set("ex former late previous ex- then old")
 """Words before a relative who is one no longer; *old* only of a boss."""
 
 # Animals and things.

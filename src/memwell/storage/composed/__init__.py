@@ -36,8 +36,6 @@ __all__ = [
 ]
 
 
-# A store with parts in several stores. Its home, one SQL store, is the truth and commits alone.
-
 _PAGE = 500
 _TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})

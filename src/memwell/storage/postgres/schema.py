@@ -1,4 +1,4 @@
-"""The tables of a store, as numbered steps from an empty schema to today.
+"""The tables of a store, as numbered steps from an empty schema to today, and filters as SQL over them.
 
 A step is never changed once released; a change is a new step. The number of steps applied is in ``memwell_store``. Every
 primary key and index begins with the space, no table refers to another by a foreign key, and no number is drawn from a

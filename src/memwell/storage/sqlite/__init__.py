@@ -328,7 +328,7 @@ def _check_file(path: Path) -> None:
         raise BackendError(f"the store {str(path)!r} is damaged or not a SQLite file; nothing was changed")
 
 
-# Values by key and blobs in SQLite.
+# Values by key.
 
 _SWEEP = 8
 """Every put drops up to this many expired entries, so that they go faster than they come."""

@@ -1,4 +1,4 @@
-"""The tables of a store, as numbered steps from an empty file to today.
+"""The tables of a store, as numbered steps from an empty file to today, and filters as SQL over them.
 
 A step is never changed once released; a change is a new step. The number of steps applied is the file's ``user_version``.
 Keys are made so that what is read together lies together: a message's key is its thread's key and its index, a record's

@@ -1,4 +1,4 @@
-"""The same random question, and the same sequence of calls, to the backend and to the reference has the same answer.
+"""The same random question, and the same sequence of calls, to the backend and to the reference have the same answer.
 
 ``StoreMachine`` is a hypothesis state machine over a ``LocalStore``, a backend in this process (blocking or through its
 async twins), or a ``ChildStore``, in a process that can be killed. After a kill the store must hold everything it

@@ -329,7 +329,7 @@ def _mistakes(title: str, judged: Sequence[JudgedSentence]) -> list[str]:
     """The sentences of which facts are missed or wrong, each with these on lines of their own."""
     lines = [title]
     for one in judged:
-        found = [f"  {say(f'fact_{what}')} {one_line(fact)}" for what, fact in one.mistakes()]
+        found = [" ".join((" ", say(f"fact_{what}"), one_line(fact))) for what, fact in one.mistakes()]
         lines += [one_line(one.text), *found] if found else []
     return lines if len(lines) > 1 else []
 

@@ -248,7 +248,7 @@ def page(known: dict[str, Any]) -> str:
         "Made-up people, by writers who saw neither the program nor the pairs: some say 50 things that are all true at "
         "once, often about neighbouring things (a medicine in the morning, tea in the evening), and are asked about 25; "
         "the others say 30 and then 15 that each make one of these outdated. The model was fitted to thirty people of "
-        f"each language; these are fourteen others.\n\n{_table(known['people'])}\n"
+        f"each language; these are forty-two others.\n\n{_table(known['people'])}\n"
     )
 
 

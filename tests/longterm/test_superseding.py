@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell
 from memwell.language.updates import StatedFact
 from memwell.longterm import superseding
 from memwell.longterm.memory import Memory
 from memwell.longterm.superseding import ComparedHit, Successor, default_models, in_order, may_replace
 from memwell.longterm.traits import Traits, traits_of
 from memwell.longterm.weights import Weights
+from memwell.messages import human
 from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import ScriptedReranker
 from memwell.runtime.context import assemble
@@ -370,6 +372,26 @@ def test_what_was_taken_back_at_once_is_outdated(bench: Bench, speaker: str, sai
     hits = memory.recall(question, limit=2)
     assert [(hit.id, hit.superseded_by) for hit in hits] == [(second, ""), (first, second)]
     assert hits[0].relevance >= hits[1].relevance
+
+
+@pytest.mark.parametrize(
+    ("said", "taken_back", "question"),
+    [
+        ("I'm pregnant with twins!", "Just kidding!", "Am I pregnant?"),
+        ("I paid fifty quid for it.", "Only joking, it was a tenner.", "What did I pay for it?"),
+        ("I won the lottery.", "Just kidding, I only wanted to see your reaction.", "Did I win the lottery?"),
+        ("我要离婚了。", "开玩笑的。", "我要离婚了吗？"),
+        ("我中彩票了。", "骗你的。", "我中彩票了吗？"),
+    ],
+)
+def test_the_first_message_of_a_thread_is_taken_back_by_the_second(said: str, taken_back: str, question: str):
+    with memwell.open("memory:") as engine:
+        engine.remember(BETWEEN, time=day(-1))
+        engine.thread("new").add(human(said), human(taken_back))
+        engine.remember_thread("new")
+        engine.flush()
+        hits = engine.recall(question, limit=2)
+    assert [(hit.text, hit.superseded_by) for hit in hits] == [(taken_back, ""), (said, hits[0].id)]
 
 
 @pytest.mark.parametrize(

@@ -236,3 +236,21 @@ def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):
 )
 def test_nothing_is_taken_back_without_another_value(older: str, newer: str):
     assert not takes_back(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_corrected"),
+    [
+        ("I drink Tennent's at the bowling club.", "No wait, size 10, the 9s were for bowling.", False),
+        ("I bowl on Tuesdays at the club.", "No wait, size 10, the 9s were for bowling.", False),
+        ("I wear size 9 shoes.", "No wait, size 10, the 9s were for bowling.", True),
+        ("The interview is on Wednesday.", "No wait, the interview is on Thursday.", True),
+        ("I ski in Davos every March.", "Sorry, I meant 14 May, in March I'm away.", False),
+        ("我在保龄球馆喝啤酒。", "说错了，鞋是42码，保龄球馆那双才41。", False),
+        ("备用钥匙在花盆下面。", "说错了，备用钥匙在鞋柜里。", True),
+    ],
+)
+def test_a_correction_is_of_what_states_the_same(older: str, newer: str, is_corrected: bool):
+    later, earlier = statement(newer), statement(older)
+    assert bool(compared(later, earlier)["clear"]) is is_corrected
+    assert not (is_corrected and is_about_another(later, earlier))

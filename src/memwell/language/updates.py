@@ -194,7 +194,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
 
 def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
     """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
-    if found["denied"] or (found["same_words"] and corrects_earlier(newer.stated)):
+    if found["denied"] or (corrects_earlier(newer.stated) and _states_same(newer, older, found)):
         return True
     if not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
         return True
@@ -209,12 +209,36 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
     return bool(found["ended"]) and found["same_words"] >= 0.5
 
 
+def _states_same(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
+    """Whether a correction is of what the other states: one word that both have, and nothing else, may be by chance."""
+    if found["same_subject"] or found["denied"]:
+        return True
+    words = (older.words - (older.holders & newer.holders)) & newer.words
+    meant = _OPENING("", newer.stated, 1)
+    if meant != newer.stated:
+        # "No wait, size 10, the 9s were for bowling" corrects a size: what is meant follows at once.
+        first = _FIRST_CLAUSE(meant)
+        return first is not None and not words.isdisjoint(statement(first[0]).words)
+    return len(words) > 1 or bool(words and (found["other_numbers"] or found["same_topic"]))
+
+
+_OPENING = LazyPattern(
+    r"\A\W*(?:(?:oh|ah|ugh|no|wait|sorry|actually|i mean|i meant|scratch that|make that)\b[\s,.!…]*)+"
+    r"|\A(?:[哦噢啊哎呃]，?)?(?:(?:抱歉|不好意思|对不起|不对|不是|哦不|我是说|我?刚?[才刚]?[说打写讲记搞弄]错了?)[，,。]?)+",
+    re.IGNORECASE,
+).sub
+_FIRST_CLAUSE = LazyPattern(r"[^,;:!，。；：！]*").match
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
 _DENIED_NUMBER = LazyPattern(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
-    """Whether both name what they are about, and that is not the same: two people, or two things."""
+    """Whether both name what they are about, and that is not the same: two people, or two things.
+
+    What takes back something that was just said is about nothing older that it does not name.
+    """
+    if _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe":
+        return not _states_same(newer, older, compared(newer, older))
     return _about_other_people(newer, older) or _about_other_things(newer, older)
 
 
@@ -350,7 +374,7 @@ def _without_before(query: str) -> str:
     return query.replace(found, "") if found else query
 
 
-_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
+_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE).match
 _JESTS = LazyPattern(
     r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
     r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",

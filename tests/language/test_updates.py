@@ -254,3 +254,39 @@ def test_a_correction_is_of_what_states_the_same(older: str, newer: str, is_corr
     later, earlier = statement(newer), statement(older)
     assert bool(compared(later, earlier)["clear"]) is is_corrected
     assert not (is_corrected and is_about_another(later, earlier))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The office door code is 5521.", "The bike shed code changed to 8834."),
+        ("The shed key is on top of the doorframe.", "Garage key's in the drawer under the kettle."),
+        ("The car key hangs on the hook.", "Shifted the spare keys, they're taped behind the fuse box now."),
+        ("Optician's on 18 March at 11.", "The dentist rang, my appointment's been pushed to 21 March at 2."),
+        ("My passport is in the desk drawer.", "I moved the birth certificates to the safe."),
+        ("I play the violin.", "I sold my guitar."),
+        ("信箱钥匙挂在门后面。", "备用钥匙我拿去放我妈那儿了。"),
+        ("3月15号下午要去做体检。", "牙医那边改时间了，改到3月17号下午三点。"),
+        ("护照在书桌抽屉里。", "户口本我放到保险柜了。"),
+        ("我会拉小提琴。", "我把吉他卖了。"),
+    ],
+)
+def test_two_things_of_a_kind_are_not_one(older: str, newer: str):
+    assert is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The spare key is under the mat.", "I moved the spare key to the shed."),
+        ("My keys are in the blue bowl.", "The car key is on the hook now."),
+        ("The shed code is 5521.", "The bike shed code changed to 8834."),
+        ("I'm at the dentist on Monday at nine.", "The dentist moved me to Tuesday."),
+        ("I play the violin.", "I switched to the cello."),
+        ("My passport is in the drawer.", "The passport and the birth certificates are in the safe now."),
+        ("备用钥匙在门垫下面。", "备用钥匙我挪到车库了。"),
+        ("我学小提琴。", "我改学大提琴了。"),
+    ],
+)
+def test_one_thing_of_a_kind_may_be_the_same(older: str, newer: str):
+    assert not is_about_another(statement(newer), statement(older))

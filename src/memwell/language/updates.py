@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from memwell.language.claims import Claim, claims, corrects, relation_of
@@ -55,6 +56,8 @@ class StatedText(NamedTuple):
     """Which one thing it says something of: *phone number* in "My phone number is …"."""
     thing: tuple[str, ...] = ()
     """The thing that it begins with, as words or characters: *the dentist appointment*."""
+    kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """Which of the things of one kind it names, by the kind: *spare* of the keys, *passport* of the papers."""
     moved: frozenset[str] = frozenset()
     """The words or characters of the one thing that it says got another time, place or value: "the choir moved to …"."""
     owner: str = ""
@@ -278,7 +281,19 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
         return True
     if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
         return True
-    return _other_kind(newer.thing, older.thing)
+    return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
+
+
+def _others_of_a_kind(newer: StatedText, older: StatedText) -> bool:
+    """Whether both name things of one kind, and not the same: two keys, the dentist and the optician."""
+    both = older.kinds.keys() & newer.kinds.keys()
+    if "instrument" in both and ("ends" not in newer.cues or not _TAKES_UP.isdisjoint(newer.cues)):
+        # Who takes up one often gives up the other, but who sells one does not.
+        both -= {"instrument"}
+    return bool(both) and all(newer.kinds[kind].isdisjoint(older.kinds[kind]) for kind in both)
+
+
+_TAKES_UP = frozenset({"begins", "changes"})
 
 
 def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
@@ -504,7 +519,7 @@ _EN_THING = LazyPattern(
     r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
     r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
-    r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+    r"|which|who|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
     r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
@@ -517,6 +532,19 @@ _EN_OWNER = LazyPattern(
 ).match
 _EN_RELATIVE = LazyPattern(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
+_EN_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
+        "|vet vet's|hairdresser hairdresser's barber barber's haircut|dermatologist|checkup|therapist",
+        "paper": "passport passports|certificate certificates|licence license|diploma|deeds",
+        "instrument": "violin|guitar|piano|cello|drums|flute|trumpet|ukulele|clarinet|saxophone sax|banjo|harp|accordion",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+_EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
+_EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
 _EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
 _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
@@ -724,6 +752,7 @@ def _english(text: str) -> StatedText:
         topics=_found(_EN_TOPICS, lower, parts),
         subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
         thing=_english_thing(lower),
+        kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
@@ -748,6 +777,17 @@ def _english_thing(lower: str) -> tuple[str, ...]:
     of = (found[2],) if found[2] and found[2] not in STOP_WORDS["en"] and not found[2][0].isdigit() else ()
     words = [word.removesuffix("'s").rstrip("'") for word in found[1].split()]
     return (*of, *(word for word in words if word not in _EN_NO_THING))
+
+
+def _english_kinds(lower: str, parts: frozenset[str]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for word in parts & _EN_KINDS.keys():
+        kind, name = _EN_KINDS[word]
+        found.setdefault(kind, set()).add(name)
+    for words, kind in _EN_OF_KIND(lower):
+        named = {word.removesuffix("'s") for word in words.split()} - _EN_NO_THING - _EN_NO_KIND - STOP_WORDS["en"]
+        found.setdefault(kind, set()).update(word for word in named if not word.endswith("ed") or word == "shed")
+    return {kind: frozenset(names) for kind, names in found.items() if names}
 
 
 def _english_moved(lower: str) -> frozenset[str]:
@@ -836,6 +876,19 @@ _ZH_THING = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
+_ZH_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "牙医 洗牙 看牙 补牙 拔牙|体检|配镜 验光 眼科|理发|产检|兽医",
+        "paper": "护照|身份证|驾照 驾驶证|户口本|出生证|房产证|结婚证|社保卡|医保卡|毕业证|行驶证",
+        "instrument": "小提琴|大提琴|钢琴|吉他|古筝|二胡|笛子|架子鼓|萨克斯|尤克里里|琵琶|口琴",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+_ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
+_ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
+_ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
 _ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
 _ZH_ONE_OF_MINE = LazyPattern(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
@@ -959,6 +1012,7 @@ def _chinese(text: str) -> StatedText:
         topics=_found(_ZH_TOPICS, text, parts),
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
+        kinds=_chinese_kinds(text),
         moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
@@ -981,6 +1035,16 @@ def _chinese_thing(text: str) -> tuple[str, ...]:
     found = _ZH_THING(text)
     words = "" if found is None or _ZH_NO_THING(found[1]) else found[1].replace("的", "").replace("家", "")
     return tuple(filter(None, (words[:-2], words[-2:])))
+
+
+def _chinese_kinds(text: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for word in _ZH_KIND(text):
+        kind, name = _ZH_KINDS[word]
+        found.setdefault(kind, set()).add(name)
+    for words, kind in _ZH_OF_KIND(text):
+        found.setdefault(kind, set()).update(set(words.lower()) - _ZH_NO_KIND)
+    return {kind: frozenset(names) for kind, names in found.items() if names}
 
 
 def _chinese_words(text: str) -> frozenset[str]:

@@ -290,3 +290,31 @@ def test_two_things_of_a_kind_are_not_one(older: str, newer: str):
 )
 def test_one_thing_of_a_kind_may_be_the_same(older: str, newer: str):
     assert not is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Nina works at Siemens.", "Nina's husband Tom quit his job at Rolls-Royce."),
+        ("Max is a plumber.", "My brother Leo is now a baker."),
+        ("My GP is Dr Lowe.", "My dentist retired, the new one is Dr Pye."),
+        ("阿琴在医院上班。", "阿琴的老公辞职了。"),
+        ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。"),
+    ],
+)
+def test_the_change_of_another_person_is_not_ones_own(older: str, newer: str):
+    assert is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Nina's husband works at Rolls-Royce.", "Nina's husband quit his job at Rolls-Royce."),
+        ("Leo is a plumber.", "My brother Leo is now a baker."),
+        ("阿琴的老公在银行上班。", "阿琴的老公辞职了。"),
+        ("张伟住在上海。", "我同事张伟搬去北京了。"),
+        ("一个人住在温江。", "我妈搬来跟我住了。"),
+    ],
+)
+def test_the_change_of_the_same_person_may_count(older: str, newer: str):
+    assert not is_about_another(statement(newer), statement(older))

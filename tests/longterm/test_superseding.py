@@ -438,6 +438,13 @@ def test_what_was_moved_or_sold_is_outdated(bench: Bench, older: str, newer: str
         ("I'm allergic to nuts.", "I'm not allergic to eggs.", "What am I allergic to?"),
         ("The choir meets on Tuesdays.", "The book club moved to Wednesdays.", "When does the choir meet?"),
         ("合唱团周二活动。", "读书会改到周三了。", "合唱团哪天活动？"),
+        ("The office door code is 5521.", "The bike shed code changed to 8834.", "What is the office door code?"),
+        ("信箱钥匙挂在门后面。", "备用钥匙我拿去放我妈那儿了。", "信箱钥匙在哪？"),
+        ("I drink Tennent's at the bowling club.", "No wait, size 10, the 9s were for bowling.",
+         "What do I drink at the bowling club?"),
+        ("Nina works at Siemens.", "Nina's husband Tom quit his job at Rolls-Royce.", "Where does Nina work?"),
+        ("阿琴在医院上班。", "阿琴的老公辞职了。", "阿琴在哪里上班？"),
+        ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。", "我住在哪里？"),
     ],
 )  # fmt: skip
 def test_what_may_be_or_is_of_another_thing_leaves_it_first(bench: Bench, older: str, newer: str, question: str):

@@ -256,9 +256,20 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     others = newer.holders - _SPEAKER if came else newer.holders
     if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
         return True
+    if newer.about == OTHER and _are_two(newer.holders - _KIN, older.holders - _KIN):
+        return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers
-    return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and (came or not newer.of_me)
+    # In Chinese the speaker is often left out.
+    of_speaker = older.about == SPEAKER or (
+        older.chinese and not older.about and older.holders == _SPEAKER and newer.words.isdisjoint(older.words)
+    )
+    return of_speaker and newer.about == OTHER and not older.refers and (came or not newer.of_me)
+
+
+def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether both are people with names, and not the same."""
+    return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
 _COMPANY = LazyPattern(
@@ -519,7 +530,8 @@ _EN_THING = LazyPattern(
     r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
     r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
-    r"|which|who|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+    r"|which|who"
+    r"|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
     r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
@@ -530,7 +542,10 @@ _EN_MOVED = LazyPattern(
 _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
-_EN_RELATIVE = LazyPattern(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
+_EN_RELATIVE = LazyPattern(
+    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
+    rf"({'|'.join(_EN_KIN)})\b(?! is | was |'s name)"
+).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
 _EN_KINDS = {
     word: (kind, words.split()[0])
@@ -870,7 +885,10 @@ _ZH_MOVED = LazyPattern(
 _ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
-_ZH_RELATIVE = LazyPattern(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
+_ZH_RELATIVE = LazyPattern(
+    rf"\A(?:我们?家?(?:{'|'.join(_ZH_KIN)})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
+    rf"({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])"
+).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
@@ -1001,7 +1019,8 @@ _ZH_CUES = {
 }
 
 
-_RELATIVES = frozenset((*_EN_KIN.values(), *_ZH_KIN.values())) - _EN_ROLES - _ZH_ROLES
+_KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
+_RELATIVES = _KIN - _EN_ROLES - _ZH_ROLES
 
 
 def _chinese(text: str) -> StatedText:

@@ -217,20 +217,30 @@ def _states_same(newer: StatedText, older: StatedText, found: Mapping[str, float
     if found["same_subject"] or found["denied"]:
         return True
     words = (older.words - (older.holders & newer.holders)) & newer.words
-    meant = _OPENING("", newer.stated, 1)
-    if meant != newer.stated:
+    if _OPENING(newer.stated):
         # "No wait, size 10, the 9s were for bowling" corrects a size: what is meant follows at once.
-        first = _FIRST_CLAUSE(meant)
-        return first is not None and not words.isdisjoint(statement(first[0]).words)
+        return not words.isdisjoint(statement(_meant(newer.stated)).words)
     return len(words) > 1 or bool(words and (found["other_numbers"] or found["same_topic"]))
 
 
+def _meant(text: str) -> str:
+    """The beginning of a correction, up to the first clause that says more than that something was wrong."""
+    said = ""
+    for clause in _CLAUSES(text):
+        said += clause
+        opening = _OPENING(clause)
+        if _WRONG(clause) is None and (opening is None or statement(clause[opening.end() :]).words):
+            break
+    return said
+
+
 _OPENING = LazyPattern(
-    r"\A\W*(?:(?:oh|ah|ugh|no|wait|sorry|actually|i mean|i meant|scratch that|make that)\b[\s,.!…]*)+"
-    r"|\A(?:[哦噢啊哎呃]，?)?(?:(?:抱歉|不好意思|对不起|不对|不是|哦不|我是说|我?刚?[才刚]?[说打写讲记搞弄]错了?)[，,。]?)+",
+    r"\W*(?:(?:oh|ah|ugh)\b[\s,]*)?(?:no,? wait|wait|no(?=[,.!…])|sorry|actually|scratch that|make that)\b"
+    r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起|不对|不是|哦不|我是说|我?(?:刚才|刚刚)?[说打写讲记搞弄]错)",
     re.IGNORECASE,
-).sub
-_FIRST_CLAUSE = LazyPattern(r"[^,;:!，。；：！]*").match
+).match
+_WRONG = LazyPattern(r"\b(?:wrong|typo|mix(?:ed)?|mis\w+)\b|[说写记弄打看听搞]错|看成", re.IGNORECASE).search
+_CLAUSES = LazyPattern(r"[^,;:!.，。；：！]+[,;:!.，。；：！]*").findall
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
 _DENIED_NUMBER = LazyPattern(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
@@ -240,13 +250,22 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 
     What takes back something that was just said is about nothing older that it does not name.
     """
-    if _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe":
-        return not _states_same(newer, older, compared(newer, older))
+    if _OPENING(newer.stated):
+        found = compared(newer, older)
+        at_once = _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe"
+        # 说错了 is also said days later, and then need not repeat a word; but a word that is not what is meant is chance.
+        if (at_once or found["same_words"]) and not _states_same(newer, older, found):
+            return True
     return _about_other_people(newer, older) or _about_other_things(newer, older)
 
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
+    named, before = newer.holders - _KIN, older.holders - _KIN
+    if newer.about == OTHER and (
+        _are_two(named, before) or (older.about == OTHER and _are_two(named - _SPEAKER, before - _SPEAKER))
+    ):
+        return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
     # Who is joined by another stays where they are, but is alone no longer.
@@ -255,8 +274,6 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         return True
     others = newer.holders - _SPEAKER if came else newer.holders
     if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
-        return True
-    if newer.about == OTHER and _are_two(newer.holders - _KIN, older.holders - _KIN):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers

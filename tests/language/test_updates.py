@@ -236,3 +236,89 @@ def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):
 )
 def test_nothing_is_taken_back_without_another_value(older: str, newer: str):
     assert not takes_back(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_corrected"),
+    [
+        ("I drink Tennent's at the bowling club.", "No wait, size 10, the 9s were for bowling.", False),
+        ("I bowl on Tuesdays at the club.", "No wait, size 10, the 9s were for bowling.", False),
+        ("I wear size 9 shoes.", "No wait, size 10, the 9s were for bowling.", True),
+        ("The interview is on Wednesday.", "No wait, the interview is on Thursday.", True),
+        ("I ski in Davos every March.", "Sorry, I meant 14 May, in March I'm away.", False),
+        ("我在保龄球馆喝啤酒。", "说错了，鞋是42码，保龄球馆那双才41。", False),
+        ("备用钥匙在花盆下面。", "说错了，备用钥匙在鞋柜里。", True),
+        ("I drink Tennent's at the bowling club.", "No wait size 10, the 9s were for bowling.", False),
+        ("My flight leaves at 7:40.", "Sorry, I was wrong, the flight is at 9:15.", True),
+    ],
+)
+def test_a_correction_is_of_what_states_the_same(older: str, newer: str, is_corrected: bool):
+    later, earlier = statement(newer), statement(older)
+    assert bool(compared(later, earlier)["clear"]) is is_corrected
+    assert is_about_another(later, earlier) is not is_corrected
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The office door code is 5521.", "The bike shed code changed to 8834."),
+        ("The shed key is on top of the doorframe.", "Garage key's in the drawer under the kettle."),
+        ("The car key hangs on the hook.", "Shifted the spare keys, they're taped behind the fuse box now."),
+        ("Optician's on 18 March at 11.", "The dentist rang, my appointment's been pushed to 21 March at 2."),
+        ("My passport is in the desk drawer.", "I moved the birth certificates to the safe."),
+        ("I play the violin.", "I sold my guitar."),
+        ("信箱钥匙挂在门后面。", "备用钥匙我拿去放我妈那儿了。"),
+        ("3月15号下午要去做体检。", "牙医那边改时间了，改到3月17号下午三点。"),
+        ("护照在书桌抽屉里。", "户口本我放到保险柜了。"),
+        ("我会拉小提琴。", "我把吉他卖了。"),
+    ],
+)
+def test_two_things_of_a_kind_are_not_one(older: str, newer: str):
+    assert is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The spare key is under the mat.", "I moved the spare key to the shed."),
+        ("My keys are in the blue bowl.", "The car key is on the hook now."),
+        ("The shed code is 5521.", "The bike shed code changed to 8834."),
+        ("I'm at the dentist on Monday at nine.", "The dentist moved me to Tuesday."),
+        ("I play the violin.", "I switched to the cello."),
+        ("My passport is in the drawer.", "The passport and the birth certificates are in the safe now."),
+        ("备用钥匙在门垫下面。", "备用钥匙我挪到车库了。"),
+        ("我学小提琴。", "我改学大提琴了。"),
+    ],
+)
+def test_one_thing_of_a_kind_may_be_the_same(older: str, newer: str):
+    assert not is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Nina works at Siemens.", "Nina's husband Tom quit his job at Rolls-Royce."),
+        ("Max is a plumber.", "My brother Leo is now a baker."),
+        ("My brother Max is a plumber.", "My brother Leo is now a baker."),
+        ("My friend Max is a plumber.", "My friend Leo is now a baker."),
+        ("My GP is Dr Lowe.", "My dentist retired, the new one is Dr Pye."),
+        ("阿琴在医院上班。", "阿琴的老公辞职了。"),
+        ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。"),
+    ],
+)
+def test_the_change_of_another_person_is_not_ones_own(older: str, newer: str):
+    assert is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Nina's husband works at Rolls-Royce.", "Nina's husband quit his job at Rolls-Royce."),
+        ("Leo is a plumber.", "My brother Leo is now a baker."),
+        ("阿琴的老公在银行上班。", "阿琴的老公辞职了。"),
+        ("张伟住在上海。", "我同事张伟搬去北京了。"),
+        ("一个人住在温江。", "我妈搬来跟我住了。"),
+    ],
+)
+def test_the_change_of_the_same_person_may_count(older: str, newer: str):
+    assert not is_about_another(statement(newer), statement(older))

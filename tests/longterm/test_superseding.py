@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell
 from memwell.language.updates import StatedFact
 from memwell.longterm import superseding
 from memwell.longterm.memory import Memory
 from memwell.longterm.superseding import ComparedHit, Successor, default_models, in_order, may_replace
 from memwell.longterm.traits import Traits, traits_of
 from memwell.longterm.weights import Weights
+from memwell.messages import human
 from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import ScriptedReranker
 from memwell.runtime.context import assemble
@@ -373,6 +375,26 @@ def test_what_was_taken_back_at_once_is_outdated(bench: Bench, speaker: str, sai
 
 
 @pytest.mark.parametrize(
+    ("said", "taken_back", "question"),
+    [
+        ("I'm pregnant with twins!", "Just kidding!", "Am I pregnant?"),
+        ("I paid fifty quid for it.", "Only joking, it was a tenner.", "What did I pay for it?"),
+        ("I won the lottery.", "Just kidding, I only wanted to see your reaction.", "Did I win the lottery?"),
+        ("我要离婚了。", "开玩笑的。", "我要离婚了吗？"),
+        ("我中彩票了。", "骗你的。", "我中彩票了吗？"),
+    ],
+)
+def test_the_first_message_of_a_thread_is_taken_back_by_the_second(said: str, taken_back: str, question: str):
+    with memwell.open("memory:") as engine:
+        engine.remember(BETWEEN, time=day(-1))
+        engine.thread("new").add(human(said), human(taken_back))
+        engine.remember_thread("new")
+        engine.flush()
+        hits = engine.recall(question, limit=2)
+    assert [(hit.text, hit.superseded_by) for hit in hits] == [(taken_back, ""), (said, hits[0].id)]
+
+
+@pytest.mark.parametrize(
     ("after", "speaker", "trust", "later"),
     [
         ("Just kidding!", "Ann", "user", 1), ("Just kidding!", "user", "tool", 1), ("Just kidding!", "user", "user", 99),
@@ -416,6 +438,13 @@ def test_what_was_moved_or_sold_is_outdated(bench: Bench, older: str, newer: str
         ("I'm allergic to nuts.", "I'm not allergic to eggs.", "What am I allergic to?"),
         ("The choir meets on Tuesdays.", "The book club moved to Wednesdays.", "When does the choir meet?"),
         ("合唱团周二活动。", "读书会改到周三了。", "合唱团哪天活动？"),
+        ("The office door code is 5521.", "The bike shed code changed to 8834.", "What is the office door code?"),
+        ("信箱钥匙挂在门后面。", "备用钥匙我拿去放我妈那儿了。", "信箱钥匙在哪？"),
+        ("I drink Tennent's at the bowling club.", "No wait, size 10, the 9s were for bowling.",
+         "What do I drink at the bowling club?"),
+        ("Nina works at Siemens.", "Nina's husband Tom quit his job at Rolls-Royce.", "Where does Nina work?"),
+        ("阿琴在医院上班。", "阿琴的老公辞职了。", "阿琴在哪里上班？"),
+        ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。", "我住在哪里？"),
     ],
 )  # fmt: skip
 def test_what_may_be_or_is_of_another_thing_leaves_it_first(bench: Bench, older: str, newer: str, question: str):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from memwell.language.claims import Claim, claims, corrects, relation_of
@@ -55,6 +56,8 @@ class StatedText(NamedTuple):
     """Which one thing it says something of: *phone number* in "My phone number is …"."""
     thing: tuple[str, ...] = ()
     """The thing that it begins with, as words or characters: *the dentist appointment*."""
+    kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """Which of the things of one kind it names, by the kind: *spare* of the keys, *passport* of the papers."""
     moved: frozenset[str] = frozenset()
     """The words or characters of the one thing that it says got another time, place or value: "the choir moved to …"."""
     owner: str = ""
@@ -194,7 +197,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
 
 def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
     """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
-    if found["denied"] or (found["same_words"] and corrects_earlier(newer.stated)):
+    if found["denied"] or (corrects_earlier(newer.stated) and _states_same(newer, older, found)):
         return True
     if not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
         return True
@@ -209,17 +212,60 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
     return bool(found["ended"]) and found["same_words"] >= 0.5
 
 
+def _states_same(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
+    """Whether a correction is of what the other states: one word that both have, and nothing else, may be by chance."""
+    if found["same_subject"] or found["denied"]:
+        return True
+    words = (older.words - (older.holders & newer.holders)) & newer.words
+    if _OPENING(newer.stated):
+        # "No wait, size 10, the 9s were for bowling" corrects a size: what is meant follows at once.
+        return not words.isdisjoint(statement(_meant(newer.stated)).words)
+    return len(words) > 1 or bool(words and (found["other_numbers"] or found["same_topic"]))
+
+
+def _meant(text: str) -> str:
+    """The beginning of a correction, up to the first clause that says more than that something was wrong."""
+    said = ""
+    for clause in _CLAUSES(text):
+        said += clause
+        opening = _OPENING(clause)
+        if _WRONG(clause) is None and (opening is None or statement(clause[opening.end() :]).words):
+            break
+    return said
+
+
+_OPENING = LazyPattern(
+    r"\W*(?:(?:oh|ah|ugh)\b[\s,]*)?(?:no,? wait|wait|no(?=[,.!…])|sorry|actually|scratch that|make that)\b"
+    r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起|不对|不是|哦不|我是说|我?(?:刚才|刚刚)?[说打写讲记搞弄]错)",
+    re.IGNORECASE,
+).match
+_WRONG = LazyPattern(r"\b(?:wrong|typo|mix(?:ed)?|mis\w+)\b|[说写记弄打看听搞]错|看成", re.IGNORECASE).search
+_CLAUSES = LazyPattern(r"[^,;:!.，。；：！]+[,;:!.，。；：！]*").findall
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
 _DENIED_NUMBER = LazyPattern(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
-    """Whether both name what they are about, and that is not the same: two people, or two things."""
+    """Whether both name what they are about, and that is not the same: two people, or two things.
+
+    What takes back something that was just said is about nothing older that it does not name.
+    """
+    if _OPENING(newer.stated):
+        found = compared(newer, older)
+        at_once = _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe"
+        # 说错了 is also said days later, and then need not repeat a word; but a word that is not what is meant is chance.
+        if (at_once or found["same_words"]) and not _states_same(newer, older, found):
+            return True
     return _about_other_people(newer, older) or _about_other_things(newer, older)
 
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
+    named, before = newer.holders - _KIN, older.holders - _KIN
+    if newer.about == OTHER and (
+        _are_two(named, before) or (older.about == OTHER and _are_two(named - _SPEAKER, before - _SPEAKER))
+    ):
+        return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
     # Who is joined by another stays where they are, but is alone no longer.
@@ -231,7 +277,16 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers
-    return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and (came or not newer.of_me)
+    # In Chinese the speaker is often left out.
+    of_speaker = older.about == SPEAKER or (
+        older.chinese and not older.about and older.holders == _SPEAKER and newer.words.isdisjoint(older.words)
+    )
+    return of_speaker and newer.about == OTHER and not older.refers and (came or not newer.of_me)
+
+
+def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether both are people with names, and not the same."""
+    return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
 _COMPANY = LazyPattern(
@@ -254,7 +309,19 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
         return True
     if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
         return True
-    return _other_kind(newer.thing, older.thing)
+    return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
+
+
+def _others_of_a_kind(newer: StatedText, older: StatedText) -> bool:
+    """Whether both name things of one kind, and not the same: two keys, the dentist and the optician."""
+    both = older.kinds.keys() & newer.kinds.keys()
+    if "instrument" in both and ("ends" not in newer.cues or not _TAKES_UP.isdisjoint(newer.cues)):
+        # Who takes up one often gives up the other, but who sells one does not.
+        both -= {"instrument"}
+    return bool(both) and all(newer.kinds[kind].isdisjoint(older.kinds[kind]) for kind in both)
+
+
+_TAKES_UP = frozenset({"begins", "changes"})
 
 
 def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
@@ -350,7 +417,7 @@ def _without_before(query: str) -> str:
     return query.replace(found, "") if found else query
 
 
-_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
+_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE).match
 _JESTS = LazyPattern(
     r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
     r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",
@@ -480,7 +547,8 @@ _EN_THING = LazyPattern(
     r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
     r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
-    r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+    r"|which|who"
+    r"|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
     r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
@@ -491,8 +559,24 @@ _EN_MOVED = LazyPattern(
 _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
-_EN_RELATIVE = LazyPattern(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
+_EN_RELATIVE = LazyPattern(
+    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
+    rf"({'|'.join(_EN_KIN)})\b(?! is | was |'s name)"
+).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
+_EN_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
+        "|vet vet's|hairdresser hairdresser's barber barber's haircut|dermatologist|checkup|therapist",
+        "paper": "passport passports|certificate certificates|licence license|diploma|deeds",
+        "instrument": "violin|guitar|piano|cello|drums|flute|trumpet|ukulele|clarinet|saxophone sax|banjo|harp|accordion",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+_EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
+_EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
 _EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
 _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
@@ -700,6 +784,7 @@ def _english(text: str) -> StatedText:
         topics=_found(_EN_TOPICS, lower, parts),
         subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
         thing=_english_thing(lower),
+        kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
@@ -724,6 +809,17 @@ def _english_thing(lower: str) -> tuple[str, ...]:
     of = (found[2],) if found[2] and found[2] not in STOP_WORDS["en"] and not found[2][0].isdigit() else ()
     words = [word.removesuffix("'s").rstrip("'") for word in found[1].split()]
     return (*of, *(word for word in words if word not in _EN_NO_THING))
+
+
+def _english_kinds(lower: str, parts: frozenset[str]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for word in parts & _EN_KINDS.keys():
+        kind, name = _EN_KINDS[word]
+        found.setdefault(kind, set()).add(name)
+    for words, kind in _EN_OF_KIND(lower):
+        named = {word.removesuffix("'s") for word in words.split()} - _EN_NO_THING - _EN_NO_KIND - STOP_WORDS["en"]
+        found.setdefault(kind, set()).update(word for word in named if not word.endswith("ed") or word == "shed")
+    return {kind: frozenset(names) for kind, names in found.items() if names}
 
 
 def _english_moved(lower: str) -> frozenset[str]:
@@ -806,12 +902,28 @@ _ZH_MOVED = LazyPattern(
 _ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
-_ZH_RELATIVE = LazyPattern(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
+_ZH_RELATIVE = LazyPattern(
+    rf"\A(?:我们?家?(?:{'|'.join(_ZH_KIN)})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
+    rf"({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])"
+).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
+_ZH_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "牙医 洗牙 看牙 补牙 拔牙|体检|配镜 验光 眼科|理发|产检|兽医",
+        "paper": "护照|身份证|驾照 驾驶证|户口本|出生证|房产证|结婚证|社保卡|医保卡|毕业证|行驶证",
+        "instrument": "小提琴|大提琴|钢琴|吉他|古筝|二胡|笛子|架子鼓|萨克斯|尤克里里|琵琶|口琴",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+_ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
+_ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
+_ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
 _ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
 _ZH_ONE_OF_MINE = LazyPattern(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
@@ -924,7 +1036,8 @@ _ZH_CUES = {
 }
 
 
-_RELATIVES = frozenset((*_EN_KIN.values(), *_ZH_KIN.values())) - _EN_ROLES - _ZH_ROLES
+_KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
+_RELATIVES = _KIN - _EN_ROLES - _ZH_ROLES
 
 
 def _chinese(text: str) -> StatedText:
@@ -935,6 +1048,7 @@ def _chinese(text: str) -> StatedText:
         topics=_found(_ZH_TOPICS, text, parts),
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
+        kinds=_chinese_kinds(text),
         moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
@@ -957,6 +1071,16 @@ def _chinese_thing(text: str) -> tuple[str, ...]:
     found = _ZH_THING(text)
     words = "" if found is None or _ZH_NO_THING(found[1]) else found[1].replace("的", "").replace("家", "")
     return tuple(filter(None, (words[:-2], words[-2:])))
+
+
+def _chinese_kinds(text: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for word in _ZH_KIND(text):
+        kind, name = _ZH_KINDS[word]
+        found.setdefault(kind, set()).add(name)
+    for words, kind in _ZH_OF_KIND(text):
+        found.setdefault(kind, set()).update(set(words.lower()) - _ZH_NO_KIND)
+    return {kind: frozenset(names) for kind, names in found.items() if names}
 
 
 def _chinese_words(text: str) -> frozenset[str]:

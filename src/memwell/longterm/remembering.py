@@ -137,7 +137,9 @@ class Rememberer(MemoryBase):
             text, time, name = item.text, given.time or item.time, item.id if id_ is None else id_
             speaker = given.speaker or item.name or _SPEAKERS.get(item.role, "")
             trust = _TRUST.get(item.role, "user") if given.traits.trust == "user" else given.traits.trust
-            traits = msgspec.structs.replace(given.traits, trust=trust, position=item.index or 0)
+            # Counted from 1: without a position a memory gets its place in the store, behind the rest of its thread.
+            position = 0 if item.index is None else item.index + 1
+            traits = msgspec.structs.replace(given.traits, trust=trust, position=position)
             evidence = (Evidence(thread=given.session, message=item.id), *given.evidence)
             kind = given.kind or "message"
         else:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from memwell.errors import ModelError
 from memwell.knowledge.asking import (
+    HE,
     Needs,
     asserts,
     denied,
@@ -197,11 +198,11 @@ class Answerer:
         self._question = question
         self._asked = f"{before}\n{question}" if before else question
         self._hits = [*hits, *said]
-        quotable = suitable(question, said)
+        self._before = before
+        quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
         self._stated = None if asks_about_past(question) else telling(question, quotable)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
-        self._before = before
         self._language = language
         self._history = [one for one in history if not holds_secret(one.text)]
         self._phrases = _PHRASES[language]
@@ -274,8 +275,11 @@ class Answerer:
 
     def _is_about(self, question: str) -> bool:
         """Whether the passages are about the question itself, and not only about earlier messages."""
+        return any(self._holds(hit, question) for hit in self._looked_at)
+
+    def _holds(self, hit: Found, question: str) -> bool:
         own = self._needs_of(question)
-        return not own or any(own.covered(_in_place(hit)) >= _ITS_OWN for hit in self._looked_at)
+        return not own or own.covered(_in_place(hit)) >= _ITS_OWN
 
     def _unknown(self, note: str) -> Answer:
         return Answer(self._question, self._phrases["unknown"], supported=False, extractive=True, note=note)
@@ -492,7 +496,7 @@ _POLITE = re.compile(
 )
 _SPEAKS_OF_ME = re.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|mine|[Ww]e|us|[Oo]ur)\b|[我咱]")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.I)
-_SOMEONE = re.compile(r"\b(?:he|she|him|her|his|hers)\b|[他她]", re.I)
+_SOMEONE = re.compile(rf"\b(?:he|she|him|her|his|hers)\b|{HE}", re.I)
 _ANYONE = re.compile(r"\A\W*(?:who(?!['’]s my|se)|which of|does any|is any)\b|谁", re.I)
 _OWNED = re.compile(r"(?:\b(?:my|our)\b|[我咱]).*", re.I | re.S)
 _PETS = re.compile(

@@ -291,6 +291,21 @@ def test_a_statement_answers_of_whom_it_is_said(
             assert system.chat(question)["answer"] in UNKNOWN, question
 
 
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("我在吃氯雷他定。", "氯雷他定还在吃吗？"), ("我在吃阿托伐他汀。", "阿托伐他汀还在吃吗？"), ("我的吉他在客厅。", "吉他在哪？"),
+        ("我爸妈住在苏州。", "他们住在哪？"), ("我家的猫住在阳台。", "它住在哪？"), ("", "还有其他安排吗？"), ("", "其它的药呢？"),
+    ],
+)  # fmt: skip
+def test_a_statement_is_not_the_answer_because_it_was_the_last(tmp_path: Path, said: str, question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        if said:
+            system.chat(said)
+        system.chat("我妹明年五月结婚。")
+        assert system.chat(question)["answer"] == (f"{said} [1]" if said else "我不知道。")
+
+
 TAKEN_BACK = (
     ("I'm allergic to nuts.", "Actually I'm not allergic to nuts.", "What am I allergic to?", "not allergic to nuts. [1]"),
     ("我对花生过敏。", "其实我对花生不过敏。", "我对什么过敏？", "其实我对花生不过敏。 [1]"),

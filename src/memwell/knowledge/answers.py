@@ -546,11 +546,14 @@ _UNREAL = re.compile(
     re.I,
 )
 _CONDITIONAL = re.compile(r"\bif\b|如果|假如|要是", re.I)
-_TAKEN_BACK = re.compile(
-    r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*|"
-    "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
+_IN_JEST = re.compile(
+    r"\W*(?:(?:ha)+h?\W+|lol\W+|oh\W+|no[,.!…]\W*|nah\W+)*(?:I['’]?m |I was |that was |it was )?(?:just |only |all )?"
+    r"(?:(?:kidding|joking|jk)\b(?! aside)|(?:pulling|messing|teasing)\b.{0,12}\byou\b|a joke(?=\W*(?:\Z|[,.!])))|"
+    "\\W*(?:[哈嘿嘻]+\\W*)?(?:我|刚才|刚刚|前面){0,2}(?:都是|就是|只是|是|在)?(?:[跟和]你)?"
+    "(?:开(?:个|了个)?玩笑|逗你们?玩?|骗你们?|骗人|说着玩|瞎说|胡说|瞎编)(?:的|[啦呢哈呀哦了])*(?=\\W|\\Z)",
     re.I,
 )
+"""How a text begins that takes back, as a jest, what was said just before it."""
 _PIN = re.compile(
     r"(?:\b(?:PIN|CVV|CVC|SSN)\b|passcode|密码|口令|验证码|(?:door|access|security|login|gate|verification|bank) code)"
     r"[^\n]{0,40}?\d{3,}"
@@ -687,6 +690,11 @@ class _Part(NamedTuple):
     claims: list[Claim]
 
 
+def takes_back(text: str) -> bool:
+    """Whether a message is understood only by the one before it, as its correction or as the end of a jest."""
+    return bool(corrects(text)) or _IN_JEST.match(text) is not None
+
+
 def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """What may answer a question of the given messages, which are in order, the newest first.
 
@@ -696,12 +704,13 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """
     said = _corrected(said)
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    jests = {part.message + 1 for part in parts if _TAKEN_BACK.fullmatch(part.text)}
+    jests = {part.message + 1 for part in parts if not part.start and _IN_JEST.match(part.text)}
     supposes = _CONDITIONAL.search(question) is not None
     parts = [
         part
         for part in parts
-        if part.message not in jests and (supposes or part.claims or not _UNREAL.search(part.text))
+        if part.message not in jests
+        and (supposes or part.claims or not (_UNREAL.search(part.text) or _IN_JEST.match(part.text)))
     ]
     newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}

@@ -15,7 +15,7 @@ from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, relations_asked
+from memwell.knowledge.answers import holds_secret, relations_asked, takes_back
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
@@ -24,7 +24,7 @@ from memwell.language.claims import claims
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.recall import Recalled
-from memwell.messages import Role, ai, human
+from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
@@ -415,13 +415,40 @@ def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
     """
     names = _NAMES[en_or_zh(question)]
     spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = [(one.time, one.id, one.text, names[0]) for one in spoken if one.role is Role.HUMAN]
+    stated = [(one.time, one.id, one.text, names[0]) for one in _with_corrections(system.memory, spoken)]
     recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
     stated += [(one.time, one.id, one.text, names[1]) for one in recalled if one.trust == "user"]
-    newest = sorted({one for one in stated if not only_asks(one[2]) and not _only_requests(one[2])}, reverse=True)
+    newest = sorted({one for one in stated if _is_statement(one[2])}, reverse=True)
     return [
         Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
     ]
+
+
+def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
+    """The statements of the user among messages, with those that take them back and those that they take back."""
+    found = {one.id: one for one in spoken if one.role is Role.HUMAN and _is_statement(one.text)}
+    for one in list(found.values()):
+        later = one
+        while (later := _statement_near(history, later, 1)) and takes_back(later.text):
+            found[later.id] = later
+        earlier = one
+        while earlier and takes_back(earlier.text) and (earlier := _statement_near(history, earlier, -1)):
+            found[earlier.id] = earlier
+    return list(found.values())
+
+
+def _statement_near(history: History, message: Message, step: int) -> Message | None:
+    """The next statement of the user after a message, or the last one before it, with no more than questions between."""
+    at = message.index or 0
+    if step > 0:
+        near = history.log.read(history.thread, after=at, first=_LAST)
+    else:
+        near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
+    return next((one for one in near if one.role is Role.HUMAN and _is_statement(one.text)), None)
+
+
+def _is_statement(text: str) -> bool:
+    return not only_asks(text) and not _only_requests(text)
 
 
 def _stating(engine: Engine, question: str) -> list[Recalled]:

@@ -318,6 +318,10 @@ TAKEN_BACK = (
     ("I'm pregnant with twins!", "Just kidding!", "Am I pregnant?", ""), ("我怀孕了。", "骗你的。", "我怀孕了吗？", ""),
     ("I found a hundred pounds on the bus.", "Only joking, it was a tenner.", "How much did I find on the bus?", ""),
     ("I'm pregnant with twins!", "Just kidding, I only wanted to see your reaction.", "Am I pregnant?", ""),
+    ("I'm a size 9.", "No wait, size 10.", "What shoe size am I?", "size 10"),
+    ("I live in a flat in Bristol.", "We've moved! New place is in Frome.", "Where do I live?", "Frome"),
+    ("My dentist appointment is on 14 March.", "The dentist rang, my appointment's been pushed to 21 March.",
+     "When is my dentist appointment?", "21 March"),
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,18 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
 from memwell.knowledge.answers import holds_secret, relations_asked, takes_back
+from memwell.knowledge.choosing import Quote, in_words
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import is_question, only_asks
 from memwell.language.claims import claims
 from memwell.language.sentences import sentences
+from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.recall import Recalled
+from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, outdated
+from memwell.longterm.traits import Traits
 from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
@@ -69,6 +74,7 @@ _STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]",
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
 
 
@@ -373,6 +379,7 @@ class ConversationChain:
             answer = Answer(question, reply, supported=False, extractive=True)
         else:
             answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
+            answer = _up_to_date(system.engine, answer, said)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -422,6 +429,31 @@ def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
     return [
         Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
     ]
+
+
+def _up_to_date(engine: Engine, answer: Answer, said: Sequence[Found]) -> Answer:
+    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
+    spoken = {one.id: one for one in said if not holds_secret(one.text)}
+    sources = [one.id for one in answer.sources if one.id in spoken]
+    if not answer.extractive or not sources or asks_about_past(answer.question):
+        return answer
+    ids = list(spoken)
+    newer = ids[: max(ids.index(one) for one in sources)]
+    compared = [spoken[one] for one in dict.fromkeys((*sources, *newer))]
+    # As said is, ids are ordered from the newest to the oldest.
+    hits = [
+        ComparedHit(one.id, one.text, _ANY_TIME - timedelta(seconds=ids.index(one.id)), Traits(), 1.0)
+        for one in compared
+    ]
+    embedder, vectors = engine.embedder, None
+    if embedder is not None and embedder.name == default_models().embedder:
+        vectors = ComparedVectors.of(embedder.embed([one.text for one in compared]), embedder.shared_from)
+    replaced = outdated(answer.question, hits, vectors)
+    if replaced.keys().isdisjoint(sources):
+        return answer
+    latest = dict.fromkeys(replaced[one][-1].id if one in replaced else one for one in sources)
+    quotes = [Quote((spoken[one].text.strip(),), spoken[one]) for one in latest]
+    return msgspec.structs.replace(answer, text=in_words(quotes), sources=tuple(one.source for one in quotes))
 
 
 def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:

@@ -95,6 +95,8 @@ _REFUSES = re.compile(
 _SUPPOSES = re.compile(r"\W*(?:if|when|whoever|anyone|如果|若|当|假如|万一|一旦)", re.I)
 _ALL_THE_SAME = re.compile(r"\b(?:but|however|although|though|yet)\b|但|不过|然而|只是", re.I)
 _NUMBERED = re.compile(r"^[ \t]*\(?\d{1,2}[.)、）](?=\s|[^\x00-\x7f])", re.M)
+_NOW = re.compile(r"\s+(?:(?:right )?now|nowadays|currently|these days|at the moment|at present)(?=\W*\Z)", re.I)
+"""Who asks how things are now asks how they are: an answer need not have these words."""
 _LABEL_MARKS = re.compile(r"[\[\]【】<>|\s]+")
 
 
@@ -196,7 +198,8 @@ class Answerer:
         said = without_secrets(said)
         self._search = search
         self._question = question
-        self._asked = f"{before}\n{question}" if before else question
+        asked = _NOW.sub("", question)
+        self._asked = f"{before}\n{asked}" if before else asked
         self._hits = [*hits, *said]
         self._before = before
         quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
@@ -505,6 +508,17 @@ _PETS = re.compile(
     re.I,
 )
 _MY_PET = re.compile(rf"(?:\b(?:my|our) (?:\w+ )?|[我咱]们?家?的?)(?:{_PETS.pattern})", re.I)
+_HIS_PET = re.compile(
+    rf"(?:['’]s|\b(?:his|her|their|your)) (?:\w+ )?(?:{_PETS.pattern})"
+    rf"|[弟妹哥姐爸妈爷奶叔姨舅姑友事居他她你]们?家?的?(?:{_PETS.pattern})",
+    re.I,
+)
+_COMPOUND = re.compile(
+    r"\b(\w+) (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
+    r"|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
+    re.I,
+)
+"""A thing named by two words: a blood pressure is no answer to a question for a blood type."""
 _NAME = re.compile(
     r"\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]oes|[Dd]o|[Dd]id|[Hh]as|[Hh]ave|[Cc]an|[Ww]ill|[Ss]hould|[Aa]bout|what|where|when|how)"
     r"\s+([A-Z](?!\b)[\w-]*)|\b([A-Z][\w-]+)(?=['’]s\s)"
@@ -612,7 +626,7 @@ def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
     asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
-    if _inverts(asked, text):
+    if _inverts(asked, text) or _is_of_another_kind(asked, text):
         return False
     if _ALLERGY.search(asked) and not _ALLERGY.search(text):
         return False
@@ -621,7 +635,8 @@ def may_answer(question: str, text: str) -> bool:
     if not about:
         return True
     if pet := _MY_PET.search(asked):
-        return _word(pet) in text.casefold() or _pet(text) == "pet"
+        own = _MY_PET.search(text) is not None or _HIS_PET.search(text) is None
+        return own and (_word(pet) in text.casefold() or _pet(text) == "pet")
     people = _relatives(asked)
     if people:
         # Words for relatives are compared in one language.
@@ -633,6 +648,14 @@ def may_answer(question: str, text: str) -> bool:
     if _YOU.search(asked):
         return _YOU.search(text) is not None
     return _SOMEONE.search(asked) is None or about != _ME or _SOMEONE.search(text) is not None
+
+
+def _is_of_another_kind(asked: str, text: str) -> bool:
+    """Whether a statement has the first words of the compounds of a question with other second words only."""
+    wanted = {one.casefold(): other.casefold() for one, other in _COMPOUND.findall(asked)}
+    told = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    low = text.casefold()
+    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in told)
 
 
 def _people(text: str) -> frozenset[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,6 +50,7 @@ _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
 _LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
+_COMPARED = 400  # The last messages among which a later statement is looked for
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -74,7 +75,6 @@ _STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]",
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
 
 
@@ -372,14 +372,15 @@ class ConversationChain:
             raise InvalidInput("a question must not be empty")
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
-        said = _said(system, question)
+        stated = _stated(system, question)
         system.memory.add(human(question))
         reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
         if reply:
             answer = Answer(question, reply, supported=False, extractive=True)
         else:
+            said = [one.found(question) for one in stated]
             answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
-            answer = _up_to_date(system.engine, answer, said)
+            answer = _up_to_date(system, answer, stated)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -415,50 +416,70 @@ def _in_chinese(summary: str) -> str:
     return summary
 
 
-def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
+class _Stated(NamedTuple):
+    """What the user said, in this conversation or in a memory; they are in order of time."""
+
+    time: datetime
+    id: str
+    text: str
+    name: str
+
+    def found(self, question: str) -> Found:
+        return Found(self.id, self.text, 0.0, Citation(self.id, "", self.name, 0, len(self.text)), {}, {}, question)
+
+
+def _stated(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
     """What the user said that may answer a question, in this conversation and in the memories, newest first.
 
     Nothing that the assistant said is among it, and no question.
     """
-    names = _NAMES[en_or_zh(question)]
+    said, remembered = _NAMES[en_or_zh(question)]
     spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = [(one.time, one.id, one.text, names[0]) for one in _with_corrections(system.memory, spoken)]
+    stated = {_Stated(one.time, one.id, one.text, said) for one in _with_corrections(system.memory, spoken)}
     recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
-    stated += [(one.time, one.id, one.text, names[1]) for one in recalled if one.trust == "user"]
-    newest = sorted({one for one in stated if _is_statement(one[2])}, reverse=True)
-    return [
-        Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
-    ]
+    stated |= {
+        _Stated(one.time, one.id, one.text, remembered)
+        for one in recalled
+        if one.trust == "user" and _is_statement(one.text)
+    }
+    return sorted(stated, reverse=True)
 
 
-def _up_to_date(engine: Engine, answer: Answer, said: Sequence[Found]) -> Answer:
+def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequence[_Stated]) -> Answer:
     """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
-    spoken = {one.id: one for one in said if not holds_secret(one.text)}
-    sources = [one.id for one in answer.sources if one.id in spoken]
-    if not answer.extractive or not sources or asks_about_past(answer.question):
+    sources = {one.id for one in answer.sources}
+    quoted = [one for one in stated if one.id in sources]
+    if not answer.extractive or not quoted or asks_about_past(answer.question):
         return answer
-    ids = list(spoken)
-    newer = ids[: max(ids.index(one) for one in sources)]
-    compared = [spoken[one] for one in dict.fromkeys((*sources, *newer))]
-    # As said is, ids are ordered from the newest to the oldest.
+    latest = [
+        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_told(one)
+    ]
+    later = (one for one in (*stated, *latest) if one > min(quoted) and not holds_secret(one.text))
+    compared = {one.id: one for one in (*quoted, *later)}
+    replaced = _outdated(system.engine, answer.question, list(compared.values()), len(quoted))
+    if replaced.keys().isdisjoint(sources):
+        return answer
+    newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
+    found = [compared[one].found(answer.question) for one in newest]
+    text = in_words([Quote((one.text.strip(),), one) for one in found])
+    return msgspec.structs.replace(answer, text=text, sources=tuple(found))
+
+
+def _outdated(engine: Engine, question: str, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
+    """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
+    # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
     hits = [
-        ComparedHit(one.id, one.text, _ANY_TIME - timedelta(seconds=ids.index(one.id)), Traits(), 1.0)
-        for one in compared
+        ComparedHit(one.id, one.text, one.time, Traits(), 1.0 if at < quoted else 0.0) for at, one in enumerate(stated)
     ]
     embedder, vectors = engine.embedder, None
     if embedder is not None and embedder.name == default_models().embedder:
-        vectors = ComparedVectors.of(embedder.embed([one.text for one in compared]), embedder.shared_from)
-    replaced = outdated(answer.question, hits, vectors)
-    if replaced.keys().isdisjoint(sources):
-        return answer
-    latest = dict.fromkeys(replaced[one][-1].id if one in replaced else one for one in sources)
-    quotes = [Quote((spoken[one].text.strip(),), spoken[one]) for one in latest]
-    return msgspec.structs.replace(answer, text=in_words(quotes), sources=tuple(one.source for one in quotes))
+        vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)
+    return {id_: some[-1].id for id_, some in outdated(question, hits, vectors).items()}
 
 
 def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
     """The statements of the user among messages, with those that take them back and those that they take back."""
-    found = {one.id: one for one in spoken if one.role is Role.HUMAN and _is_statement(one.text)}
+    found = {one.id: one for one in spoken if _is_told(one)}
     for one in list(found.values()):
         later = one
         while (later := _statement_near(history, later, 1)) and takes_back(later.text):
@@ -476,7 +497,11 @@ def _statement_near(history: History, message: Message, step: int) -> Message | 
         near = history.log.read(history.thread, after=at, first=_LAST)
     else:
         near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
-    return next((one for one in near if one.role is Role.HUMAN and _is_statement(one.text)), None)
+    return next(filter(_is_told, near), None)
+
+
+def _is_told(message: Message) -> bool:
+    return message.role is Role.HUMAN and _is_statement(message.text)
 
 
 def _is_statement(text: str) -> bool:

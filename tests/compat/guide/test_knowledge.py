@@ -345,6 +345,33 @@ def test_the_later_statement_answers_however_long_the_talk_goes_on(
         assert one in UNKNOWN if not answer else answer in one
 
 
+def test_what_is_known_about_the_user_is_told(tmp_path: Path):
+    asked = (
+        "What do you know about me?",
+        "Tell me everything you remember about me.",
+        "你知道我什么？",
+        "你对我了解多少？",
+    )
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        assert system.chat(asked[0])["answer"] == "I don't know."
+        system.engine.remember("I work at Acme.")
+        for said in (
+            "I live in Oslo.",
+            "The sky is blue.",
+            "We've moved! New place is in Bergen.",
+            "我对花生过敏。",
+            "My password is hunter2",
+        ):
+            system.chat(said)
+        for question in asked:
+            told = system.chat(question)
+            assert told["answer"] == (
+                "I work at Acme. [1] We've moved! New place is in Bergen. [2] 我对花生过敏。 [3]"
+            ), question
+            assert len(told["source_documents"]) == 3
+        assert system.chat("What do you know about trains?")["answer"] == "I don't know."
+
+
 def test_a_statement_is_acknowledged_without_a_model(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         for said in ("I'm allergic to cats.", "My sister is allergic to cats too.", "The meeting is on Monday."):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
@@ -16,16 +16,17 @@ from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, relations_asked, takes_back
+from memwell.knowledge.answers import holds_secret, relations_asked, suitable, takes_back
 from memwell.knowledge.choosing import Quote, in_words
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import is_question, only_asks
-from memwell.language.claims import claims
+from memwell.language.claims import USER, claims
 from memwell.language.sentences import sentences
 from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_of
+from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled
 from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, outdated
 from memwell.longterm.traits import Traits
@@ -73,6 +74,12 @@ _REQUESTS = re.compile(
 )
 _STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]", re.I)
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
+_ASKS_ABOUT_ME = re.compile(
+    r"\b(?:what|everything|all|anything|something|much)\b.{0,12}\byou\b.{0,20}\b(?:about|of) me\b"
+    "|[你您].{0,3}(?:知道|了解|记得|记住了?)(?:哪些|什么)?(?:关于)?我的?(?:些|哪些)?(?:什么|多少|事|情况|信息|一切)"
+    "|关于我.{0,3}[你您].{0,3}(?:知道|了解|记得)|[你您]对我.{0,3}(?:知道|了解|记得)",
+    re.I,
+)
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
@@ -373,10 +380,15 @@ class ConversationChain:
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
         stated = _stated(system, question)
+        about_me = _ASKS_ABOUT_ME.search(question) is not None
+        if about_me:
+            stated = sorted({*stated, *_of_the_user(system, question)}, reverse=True)
         system.memory.add(human(question))
         reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
         if reply:
             answer = Answer(question, reply, supported=False, extractive=True)
+        elif about_me and system.llm is None and (known := _known(system, question)):
+            answer = _quoting(question, known)
         else:
             said = [one.found(question) for one in stated]
             answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
@@ -460,9 +472,36 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
     if replaced.keys().isdisjoint(sources):
         return answer
     newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
-    found = [compared[one].found(answer.question) for one in newest]
+    return _quoting(answer.question, [compared[one].found(answer.question) for one in newest])
+
+
+def _quoting(question: str, found: Sequence[Found]) -> Answer:
     text = in_words([Quote((one.text.strip(),), one) for one in found])
-    return msgspec.structs.replace(answer, text=text, sources=tuple(found))
+    return Answer(question, text, supported=True, extractive=True, sources=tuple(found))
+
+
+def _of_the_user(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
+    """The statements that say a fact of the user, such as where they live, in this conversation and in the memories."""
+    said, remembered = _NAMES[en_or_zh(question)]
+    spoken = _with_corrections(system.memory, [one for one in system.memory.last(_COMPARED) if _states_fact(one)])
+    memories = _behind(system.engine, system.engine.facts_about())
+    return [
+        *(_Stated(one.time, one.id, one.text, said) for one in spoken),
+        *(_Stated(one.time, one.id, one.text, remembered) for one in memories if one.trust == "user"),
+    ]
+
+
+def _states_fact(message: Message) -> bool:
+    return _is_told(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
+
+
+def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
+    """The last statements about the user that hold, the oldest first."""
+    stated = sorted({one for one in _of_the_user(system, question) if not holds_secret(one.text)}, reverse=True)
+    # Whatever is about the user answers: no word of the question need be in it.
+    kept = [one for one in suitable("", [one.found(question) for one in stated]) if claims(one.text, time=now())]
+    current = (_up_to_date(system, _quoting(question, [one]), stated) for one in reversed(kept[:_LAST]))
+    return list({(one.id, one.text): one for answer in current for one in answer.sources}.values())
 
 
 def _outdated(engine: Engine, question: str, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
@@ -510,8 +549,12 @@ def _is_statement(text: str) -> bool:
 
 def _stating(engine: Engine, question: str) -> list[Recalled]:
     """The memories behind the facts about the user that a question asks for."""
-    known = (fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation))
-    records = {source.record for fact in known for source in fact.evidence if source.record}
+    known = [fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation)]
+    return _behind(engine, known)
+
+
+def _behind(engine: Engine, facts: Iterable[Fact]) -> list[Recalled]:
+    records = {source.record for fact in facts for source in fact.evidence if source.record}
     found = list[Recalled]()
     for id_ in records:
         with suppress(NotFound):

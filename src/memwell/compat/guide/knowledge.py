@@ -468,7 +468,7 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
     ]
     later = (one for one in (*stated, *latest) if one > min(quoted) and not holds_secret(one.text))
     compared = {one.id: one for one in (*quoted, *later)}
-    replaced = _outdated(system.engine, answer.question, list(compared.values()), len(quoted))
+    replaced = _outdated(system.engine, list(compared.values()), len(quoted))
     if replaced.keys().isdisjoint(sources):
         return answer
     newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
@@ -504,7 +504,7 @@ def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
     return list({(one.id, one.text): one for answer in current for one in answer.sources}.values())
 
 
-def _outdated(engine: Engine, question: str, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
+def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
     """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
     # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
     hits = [
@@ -513,7 +513,7 @@ def _outdated(engine: Engine, question: str, stated: Sequence[_Stated], quoted: 
     embedder, vectors = engine.embedder, None
     if embedder is not None and embedder.name == default_models().embedder:
         vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)
-    return {id_: some[-1].id for id_, some in outdated(question, hits, vectors).items()}
+    return {id_: some[-1].id for id_, some in outdated(stated[0].text, hits, vectors).items()}
 
 
 def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:

@@ -464,7 +464,7 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
     if not answer.extractive or not quoted or asks_about_past(answer.question):
         return answer
     latest = [
-        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_told(one)
+        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
     ]
     later = (one for one in (*stated, *latest) if one > min(quoted) and not holds_secret(one.text))
     compared = {one.id: one for one in (*quoted, *later)}
@@ -492,7 +492,7 @@ def _of_the_user(system: IntelligentMemorySystem, question: str) -> list[_Stated
 
 
 def _states_fact(message: Message) -> bool:
-    return _is_told(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
+    return _is_stated(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
 
 
 def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
@@ -518,7 +518,7 @@ def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[st
 
 def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
     """The statements of the user among messages, with those that take them back and those that they take back."""
-    found = {one.id: one for one in spoken if _is_told(one)}
+    found = {one.id: one for one in spoken if _is_stated(one)}
     for one in list(found.values()):
         later = one
         while (later := _statement_near(history, later, 1)) and takes_back(later.text):
@@ -536,10 +536,10 @@ def _statement_near(history: History, message: Message, step: int) -> Message | 
         near = history.log.read(history.thread, after=at, first=_LAST)
     else:
         near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
-    return next(filter(_is_told, near), None)
+    return next(filter(_is_stated, near), None)
 
 
-def _is_told(message: Message) -> bool:
+def _is_stated(message: Message) -> bool:
     return message.role is Role.HUMAN and _is_statement(message.text)
 
 

@@ -653,9 +653,9 @@ def may_answer(question: str, text: str) -> bool:
 def _is_of_another_kind(asked: str, text: str) -> bool:
     """Whether a statement has the first words of the compounds of a question with other second words only."""
     wanted = {one.casefold(): other.casefold() for one, other in _COMPOUND.findall(asked)}
-    told = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    stated = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
     low = text.casefold()
-    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in told)
+    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in stated)
 
 
 def _people(text: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from memwell.errors import ModelError
 from memwell.knowledge.asking import (
+    HE,
     Needs,
     asserts,
     denied,
@@ -94,6 +95,8 @@ _REFUSES = re.compile(
 _SUPPOSES = re.compile(r"\W*(?:if|when|whoever|anyone|如果|若|当|假如|万一|一旦)", re.I)
 _ALL_THE_SAME = re.compile(r"\b(?:but|however|although|though|yet)\b|但|不过|然而|只是", re.I)
 _NUMBERED = re.compile(r"^[ \t]*\(?\d{1,2}[.)、）](?=\s|[^\x00-\x7f])", re.M)
+_NOW = re.compile(r"\s+(?:(?:right )?now|nowadays|currently|these days|at the moment|at present)(?=\W*\Z)", re.I)
+"""Who asks how things are now asks how they are: an answer need not have these words."""
 _LABEL_MARKS = re.compile(r"[\[\]【】<>|\s]+")
 
 
@@ -195,13 +198,14 @@ class Answerer:
         said = without_secrets(said)
         self._search = search
         self._question = question
-        self._asked = f"{before}\n{question}" if before else question
+        asked = _NOW.sub("", question)
+        self._asked = f"{before}\n{asked}" if before else asked
         self._hits = [*hits, *said]
-        quotable = suitable(question, said)
+        self._before = before
+        quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
         self._stated = None if asks_about_past(question) else telling(question, quotable)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
-        self._before = before
         self._language = language
         self._history = [one for one in history if not holds_secret(one.text)]
         self._phrases = _PHRASES[language]
@@ -274,8 +278,11 @@ class Answerer:
 
     def _is_about(self, question: str) -> bool:
         """Whether the passages are about the question itself, and not only about earlier messages."""
+        return any(self._holds(hit, question) for hit in self._looked_at)
+
+    def _holds(self, hit: Found, question: str) -> bool:
         own = self._needs_of(question)
-        return not own or any(own.covered(_in_place(hit)) >= _ITS_OWN for hit in self._looked_at)
+        return not own or own.covered(_in_place(hit)) >= _ITS_OWN
 
     def _unknown(self, note: str) -> Answer:
         return Answer(self._question, self._phrases["unknown"], supported=False, extractive=True, note=note)
@@ -492,7 +499,7 @@ _POLITE = re.compile(
 )
 _SPEAKS_OF_ME = re.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|mine|[Ww]e|us|[Oo]ur)\b|[我咱]")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.I)
-_SOMEONE = re.compile(r"\b(?:he|she|him|her|his|hers)\b|[他她]", re.I)
+_SOMEONE = re.compile(rf"\b(?:he|she|him|her|his|hers)\b|{HE}", re.I)
 _ANYONE = re.compile(r"\A\W*(?:who(?!['’]s my|se)|which of|does any|is any)\b|谁", re.I)
 _OWNED = re.compile(r"(?:\b(?:my|our)\b|[我咱]).*", re.I | re.S)
 _PETS = re.compile(
@@ -501,6 +508,17 @@ _PETS = re.compile(
     re.I,
 )
 _MY_PET = re.compile(rf"(?:\b(?:my|our) (?:\w+ )?|[我咱]们?家?的?)(?:{_PETS.pattern})", re.I)
+_HIS_PET = re.compile(
+    rf"(?:['’]s|\b(?:his|her|their|your)) (?:\w+ )?(?:{_PETS.pattern})"
+    rf"|[弟妹哥姐爸妈爷奶叔姨舅姑友事居他她你]们?家?的?(?:{_PETS.pattern})",
+    re.I,
+)
+_COMPOUND = re.compile(
+    r"\b(\w+) (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
+    r"|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
+    re.I,
+)
+"""A thing named by two words: a blood pressure is no answer to a question for a blood type."""
 _NAME = re.compile(
     r"\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]oes|[Dd]o|[Dd]id|[Hh]as|[Hh]ave|[Cc]an|[Ww]ill|[Ss]hould|[Aa]bout|what|where|when|how)"
     r"\s+([A-Z](?!\b)[\w-]*)|\b([A-Z][\w-]+)(?=['’]s\s)"
@@ -542,11 +560,14 @@ _UNREAL = re.compile(
     re.I,
 )
 _CONDITIONAL = re.compile(r"\bif\b|如果|假如|要是", re.I)
-_TAKEN_BACK = re.compile(
-    r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*|"
-    "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
+_IN_JEST = re.compile(
+    r"\W*(?:(?:ha)+h?\W+|lol\W+|oh\W+|no[,.!…]\W*|nah\W+)*(?:I['’]?m |I was |that was |it was )?(?:just |only |all )?"
+    r"(?:(?:kidding|joking|jk)\b(?! aside)|(?:pulling|messing|teasing)\b.{0,12}\byou\b|a joke(?=\W*(?:\Z|[,.!])))|"
+    "\\W*(?:[哈嘿嘻]+\\W*)?(?:我|刚才|刚刚|前面){0,2}(?:都是|就是|只是|是|在)?(?:[跟和]你)?"
+    "(?:开(?:个|了个)?玩笑|逗你们?玩?|骗你们?|骗人|说着玩|瞎说|胡说|瞎编)(?:的|[啦呢哈呀哦了])*(?=\\W|\\Z)",
     re.I,
 )
+"""How a text begins that takes back, as a jest, what was said just before it."""
 _PIN = re.compile(
     r"(?:\b(?:PIN|CVV|CVC|SSN)\b|passcode|密码|口令|验证码|(?:door|access|security|login|gate|verification|bank) code)"
     r"[^\n]{0,40}?\d{3,}"
@@ -605,7 +626,7 @@ def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
     asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
-    if _inverts(asked, text):
+    if _inverts(asked, text) or _is_of_another_kind(asked, text):
         return False
     if _ALLERGY.search(asked) and not _ALLERGY.search(text):
         return False
@@ -614,7 +635,8 @@ def may_answer(question: str, text: str) -> bool:
     if not about:
         return True
     if pet := _MY_PET.search(asked):
-        return _word(pet) in text.casefold() or _pet(text) == "pet"
+        own = _MY_PET.search(text) is not None or _HIS_PET.search(text) is None
+        return own and (_word(pet) in text.casefold() or _pet(text) == "pet")
     people = _relatives(asked)
     if people:
         # Words for relatives are compared in one language.
@@ -626,6 +648,14 @@ def may_answer(question: str, text: str) -> bool:
     if _YOU.search(asked):
         return _YOU.search(text) is not None
     return _SOMEONE.search(asked) is None or about != _ME or _SOMEONE.search(text) is not None
+
+
+def _is_of_another_kind(asked: str, text: str) -> bool:
+    """Whether a statement has the first words of the compounds of a question with other second words only."""
+    wanted = {one.casefold(): other.casefold() for one, other in _COMPOUND.findall(asked)}
+    stated = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    low = text.casefold()
+    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in stated)
 
 
 def _people(text: str) -> frozenset[str]:
@@ -683,6 +713,11 @@ class _Part(NamedTuple):
     claims: list[Claim]
 
 
+def takes_back(text: str) -> bool:
+    """Whether a message is understood only by the one before it, as its correction or as the end of a jest."""
+    return bool(corrects(text)) or _IN_JEST.match(text) is not None
+
+
 def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """What may answer a question of the given messages, which are in order, the newest first.
 
@@ -692,12 +727,13 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """
     said = _corrected(said)
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    jests = {part.message + 1 for part in parts if _TAKEN_BACK.fullmatch(part.text)}
+    jests = {part.message + 1 for part in parts if not part.start and _IN_JEST.match(part.text)}
     supposes = _CONDITIONAL.search(question) is not None
     parts = [
         part
         for part in parts
-        if part.message not in jests and (supposes or part.claims or not _UNREAL.search(part.text))
+        if part.message not in jests
+        and (supposes or part.claims or not (_UNREAL.search(part.text) or _IN_JEST.match(part.text)))
     ]
     newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}

@@ -75,15 +75,17 @@ _GIVEN = {
 }
 _NAMED = ("person", "organisation", "organization")
 
+HE = "(?<![吉其维耳排利倍伐雷托培孢])(?<![\u4e00-\u9fff](?=[他她它][汀啶滨赛唑]))[他她它](?!命)"
+"""Chinese for *he*, *she* or *it*, and not a sound of a word such as 吉他, 其他 or 氯雷他定."""
 _LEANS = re.compile(
     r"\A\W*(?:and|but|so|then|or|also|what about|how about)\b|"
     r"\b(?:it|its|that|this|those|these|them|they|their|he|him|his|she|her|hers|there|then|the (?:same|other)|ones?)\b|"
-    "\\A\\W*(?:那|还有|另外|然后|所以|但是|可是|不过|如果)|它|他|她|[这那][个种些里儿样边]|其中|该(?!怎)|上面|刚才|前面|呢\\W*\\Z",
+    f"\\A\\W*(?:那|还有|另外|然后|所以|但是|可是|不过|如果)|{HE}|[这那][个种些里儿样边]|其中|该(?!怎)|上面|刚才|前面|呢\\W*\\Z",
     re.I,
 )
 
 
-_POINTS = re.compile(r"\b(?:it|its|them|they|their|he|him|his|she|her|hers)\b|[它他她]|[这那][个种些]", re.I)
+_POINTS = re.compile(rf"\b(?:it|its|them|they|their|he|him|his|she|her|hers)\b|{HE}|[这那][个种些]", re.I)
 
 
 _MANY = re.compile(

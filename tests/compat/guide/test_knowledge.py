@@ -267,6 +267,11 @@ OF_WHOM = (
     ("I'm allergic to cats.", ("Do you know what I am allergic to?",), ("What is my dog allergic to?",)),
     ("我不喜欢吃辣。", ("我喜欢吃辣吗？", "我不喜欢吃什么？"), ("我喜欢吃什么？",)),
     ("I don't like spicy food.", (), ("What food do I like?",)),
+    ("My brother's dog is called Rex.", ("What is my brother's dog called?",), ("What is my dog called?",)),
+    ("我弟弟的狗叫旺财。", (), ("我的狗叫什么？",)), ("My dog is called Rex.", ("What is my dog called?",), ()),
+    ("I take lisinopril for my blood pressure", (), ("What is my blood type?",)),
+    ("My blood type is O.", ("What is my blood type?",), ("What is my blood pressure?",)),
+    ("Priya moved to Leeds.", ("Where does Priya live?", "Where does Priya live now?"), ("Where does Ann live now?",)),
     ("My cat is called Tom.", ("What is my cat called?",), ()), ("我妈妈对花生过敏。", ("我妈妈对什么过敏？",), ()),
     ("小红对花生过敏。", ("你知道小红对什么过敏吗？",), ()),
     ("Bob loves Ann", ("Whom does Bob love?", "Who does Bob love?", "Who loves Ann?"),
@@ -291,6 +296,22 @@ def test_a_statement_answers_of_whom_it_is_said(
             assert system.chat(question)["answer"] in UNKNOWN, question
 
 
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("我在吃氯雷他定。", "氯雷他定还在吃吗？"), ("我在吃阿托伐他汀。", "阿托伐他汀还在吃吗？"),
+        ("我的吉他在客厅。", "吉他在哪？"), ("我爸妈住在苏州。", "他们住在哪？"), ("我家的猫住在阳台。", "它住在哪？"),
+        ("", "还有其他安排吗？"), ("", "其它的药呢？"),
+    ],
+)  # fmt: skip
+def test_a_statement_is_not_the_answer_because_it_was_the_last(tmp_path: Path, said: str, question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        if said:
+            system.chat(said)
+        system.chat("我妹明年五月结婚。")
+        assert system.chat(question)["answer"] == (f"{said} [1]" if said else "我不知道。")
+
+
 TAKEN_BACK = (
     ("I'm allergic to nuts.", "Actually I'm not allergic to nuts.", "What am I allergic to?", "not allergic to nuts. [1]"),
     ("我对花生过敏。", "其实我对花生不过敏。", "我对什么过敏？", "其实我对花生不过敏。 [1]"),
@@ -298,16 +319,57 @@ TAKEN_BACK = (
     ("I live in Paris.", "Just kidding!", "Where do I live?", ""), ("我住在月球。", "开玩笑的", "我住在哪里？", ""),
     ("I'm allergic to peanuts.", "Sorry, I meant walnuts.", "What am I allergic to?", "walnuts"),
     ("我住在上海。", "说错了，是天津。", "我住在哪里？", "天津"),
+    ("我爸的生日是八月初三。", "说错了，是八月十三。", "我爸的生日是哪天？", "八月十三"),
+    ("I'm pregnant with twins!", "Just kidding!", "Am I pregnant?", ""), ("我怀孕了。", "骗你的。", "我怀孕了吗？", ""),
+    ("I found a hundred pounds on the bus.", "Only joking, it was a tenner.", "How much did I find on the bus?", ""),
+    ("I'm pregnant with twins!", "Just kidding, I only wanted to see your reaction.", "Am I pregnant?", ""),
+    ("I'm a size 9.", "No wait, size 10.", "What shoe size am I?", "size 10"),
+    ("I live in a flat in Bristol.", "We've moved! New place is in Frome.", "Where do I live?", "Frome"),
+    ("My dentist appointment is on 14 March.", "The dentist rang, my appointment's been pushed to 21 March.",
+     "When is my dentist appointment?", "21 March"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "later", "question", "answer"), TAKEN_BACK)
-def test_the_later_statement_answers(tmp_path: Path, before: str, later: str, question: str, answer: str):
+def test_the_later_statement_answers_however_long_the_talk_goes_on(
+    tmp_path: Path, before: str, later: str, question: str, answer: str
+):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        system.chat(before)
-        system.chat(later)
-        told = system.chat(question)["answer"]
-    assert told in UNKNOWN if not answer else answer in told
+        for said in (before, later):
+            system.chat(said)
+        told = [system.chat(question)["answer"]]
+        for number in range(15):
+            system.chat(f"Lunch number {number} was soup.")
+        told.append(system.chat(question)["answer"])
+    for one in told:
+        assert one in UNKNOWN if not answer else answer in one
+
+
+def test_what_is_known_about_the_user_is_told(tmp_path: Path):
+    asked = (
+        "What do you know about me?",
+        "Tell me everything you remember about me.",
+        "你知道我什么？",
+        "你对我了解多少？",
+    )
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        assert system.chat(asked[0])["answer"] == "I don't know."
+        system.engine.remember("I work at Acme.")
+        for said in (
+            "I live in Oslo.",
+            "The sky is blue.",
+            "We've moved! New place is in Bergen.",
+            "我对花生过敏。",
+            "My password is hunter2",
+        ):
+            system.chat(said)
+        for question in asked:
+            told = system.chat(question)
+            assert told["answer"] == (
+                "I work at Acme. [1] We've moved! New place is in Bergen. [2] 我对花生过敏。 [3]"
+            ), question
+            assert len(told["source_documents"]) == 3
+        assert system.chat("What do you know about trains?")["answer"] == "I don't know."
 
 
 def test_a_statement_is_acknowledged_without_a_model(tmp_path: Path):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,16 +16,21 @@ from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, relations_asked
+from memwell.knowledge.answers import holds_secret, relations_asked, suitable, takes_back
+from memwell.knowledge.choosing import Quote, in_words
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import is_question, only_asks
-from memwell.language.claims import claims
+from memwell.language.claims import USER, claims
 from memwell.language.sentences import sentences
+from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_of
+from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled
-from memwell.messages import Role, ai, human
+from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, outdated
+from memwell.longterm.traits import Traits
+from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
@@ -45,6 +51,7 @@ _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
 _LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
+_COMPARED = 400  # The last messages among which a later statement is looked for
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -67,6 +74,12 @@ _REQUESTS = re.compile(
 )
 _STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]", re.I)
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
+_ASKS_ABOUT_ME = re.compile(
+    r"\b(?:what|everything|all|anything|something|much)\b.{0,12}\byou\b.{0,20}\b(?:about|of) me\b"
+    "|[你您].{0,3}(?:知道|了解|记得|记住了?)(?:哪些|什么)?(?:关于)?我的?(?:些|哪些)?(?:什么|多少|事|情况|信息|一切)"
+    "|关于我.{0,3}[你您].{0,3}(?:知道|了解|记得)|[你您]对我.{0,3}(?:知道|了解|记得)",
+    re.I,
+)
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
@@ -366,13 +379,20 @@ class ConversationChain:
             raise InvalidInput("a question must not be empty")
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
-        said = _said(system, question)
+        stated = _stated(system, question)
+        about_me = _ASKS_ABOUT_ME.search(question) is not None
+        if about_me:
+            stated = sorted({*stated, *_of_the_user(system, question)}, reverse=True)
         system.memory.add(human(question))
         reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
         if reply:
             answer = Answer(question, reply, supported=False, extractive=True)
+        elif about_me and system.llm is None and (known := _known(system, question)):
+            answer = _quoting(question, known)
         else:
+            said = [one.found(question) for one in stated]
             answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
+            answer = _up_to_date(system, answer, stated)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -408,26 +428,133 @@ def _in_chinese(summary: str) -> str:
     return summary
 
 
-def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
+class _Stated(NamedTuple):
+    """What the user said, in this conversation or in a memory; they are in order of time."""
+
+    time: datetime
+    id: str
+    text: str
+    name: str
+
+    def found(self, question: str) -> Found:
+        return Found(self.id, self.text, 0.0, Citation(self.id, "", self.name, 0, len(self.text)), {}, {}, question)
+
+
+def _stated(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
     """What the user said that may answer a question, in this conversation and in the memories, newest first.
 
     Nothing that the assistant said is among it, and no question.
     """
-    names = _NAMES[en_or_zh(question)]
+    said, remembered = _NAMES[en_or_zh(question)]
     spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = [(one.time, one.id, one.text, names[0]) for one in spoken if one.role is Role.HUMAN]
+    stated = {_Stated(one.time, one.id, one.text, said) for one in _with_corrections(system.memory, spoken)}
     recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
-    stated += [(one.time, one.id, one.text, names[1]) for one in recalled if one.trust == "user"]
-    newest = sorted({one for one in stated if not only_asks(one[2]) and not _only_requests(one[2])}, reverse=True)
-    return [
-        Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
+    stated |= {
+        _Stated(one.time, one.id, one.text, remembered)
+        for one in recalled
+        if one.trust == "user" and _is_statement(one.text)
+    }
+    return sorted(stated, reverse=True)
+
+
+def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequence[_Stated]) -> Answer:
+    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
+    sources = {one.id for one in answer.sources}
+    quoted = [one for one in stated if one.id in sources]
+    if not answer.extractive or not quoted or asks_about_past(answer.question):
+        return answer
+    latest = [
+        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
     ]
+    later = (one for one in (*stated, *latest) if one > min(quoted) and not holds_secret(one.text))
+    compared = {one.id: one for one in (*quoted, *later)}
+    replaced = _outdated(system.engine, list(compared.values()), len(quoted))
+    if replaced.keys().isdisjoint(sources):
+        return answer
+    newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
+    return _quoting(answer.question, [compared[one].found(answer.question) for one in newest])
+
+
+def _quoting(question: str, found: Sequence[Found]) -> Answer:
+    text = in_words([Quote((one.text.strip(),), one) for one in found])
+    return Answer(question, text, supported=True, extractive=True, sources=tuple(found))
+
+
+def _of_the_user(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
+    """The statements that say a fact of the user, such as where they live, in this conversation and in the memories."""
+    said, remembered = _NAMES[en_or_zh(question)]
+    spoken = _with_corrections(system.memory, [one for one in system.memory.last(_COMPARED) if _states_fact(one)])
+    memories = _behind(system.engine, system.engine.facts_about())
+    return [
+        *(_Stated(one.time, one.id, one.text, said) for one in spoken),
+        *(_Stated(one.time, one.id, one.text, remembered) for one in memories if one.trust == "user"),
+    ]
+
+
+def _states_fact(message: Message) -> bool:
+    return _is_stated(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
+
+
+def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
+    """The last statements about the user that hold, the oldest first."""
+    stated = sorted({one for one in _of_the_user(system, question) if not holds_secret(one.text)}, reverse=True)
+    # Whatever is about the user answers: no word of the question need be in it.
+    kept = [one for one in suitable("", [one.found(question) for one in stated]) if claims(one.text, time=now())]
+    current = (_up_to_date(system, _quoting(question, [one]), stated) for one in reversed(kept[:_LAST]))
+    return list({(one.id, one.text): one for answer in current for one in answer.sources}.values())
+
+
+def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
+    """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
+    # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
+    hits = [
+        ComparedHit(one.id, one.text, one.time, Traits(), 1.0 if at < quoted else 0.0) for at, one in enumerate(stated)
+    ]
+    embedder, vectors = engine.embedder, None
+    if embedder is not None and embedder.name == default_models().embedder:
+        vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)
+    return {id_: some[-1].id for id_, some in outdated(stated[0].text, hits, vectors).items()}
+
+
+def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
+    """The statements of the user among messages, with those that take them back and those that they take back."""
+    found = {one.id: one for one in spoken if _is_stated(one)}
+    for one in list(found.values()):
+        later = one
+        while (later := _statement_near(history, later, 1)) and takes_back(later.text):
+            found[later.id] = later
+        earlier = one
+        while earlier and takes_back(earlier.text) and (earlier := _statement_near(history, earlier, -1)):
+            found[earlier.id] = earlier
+    return list(found.values())
+
+
+def _statement_near(history: History, message: Message, step: int) -> Message | None:
+    """The next statement of the user after a message, or the last one before it, with no more than questions between."""
+    at = message.index or 0
+    if step > 0:
+        near = history.log.read(history.thread, after=at, first=_LAST)
+    else:
+        near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
+    return next(filter(_is_stated, near), None)
+
+
+def _is_stated(message: Message) -> bool:
+    return message.role is Role.HUMAN and _is_statement(message.text)
+
+
+def _is_statement(text: str) -> bool:
+    return not only_asks(text) and not _only_requests(text)
 
 
 def _stating(engine: Engine, question: str) -> list[Recalled]:
     """The memories behind the facts about the user that a question asks for."""
-    known = (fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation))
-    records = {source.record for fact in known for source in fact.evidence if source.record}
+    known = [fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation)]
+    return _behind(engine, known)
+
+
+def _behind(engine: Engine, facts: Iterable[Fact]) -> list[Recalled]:
+    records = {source.record for fact in facts for source in fact.evidence if source.record}
     found = list[Recalled]()
     for id_ in records:
         with suppress(NotFound):

@@ -124,7 +124,9 @@ add("be", rf"back (?:home )?in {_O}", "lives_in", place, after="since")
 add("be", rf"in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="over")
 add(
     "share; rent; sublet",
-    rf"(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
+    # Who rents a flat out, or to others, does not live in it.
+    rf"(?<!out )(?!.* (?:out|to|on Airbnb)\b(?! of\b| be\b| save\b))(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?"
+    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
     rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
     "lives_in",
     place,

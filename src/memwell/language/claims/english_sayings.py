@@ -619,8 +619,10 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " in ",
+            # Who rents a flat out does not live in it.
+            rf"(?<!out )(?<!let )(?<!letting )(?<!rent )(?<!renting )(?<!sold )"
             rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home"
-            rf"|place) (?:here )?in {_PLACE}",
+            rf"|place) (?:here )?in {_PLACE}(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
             "I live in {o}",
         ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),

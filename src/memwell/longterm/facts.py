@@ -24,6 +24,7 @@ from memwell.longterm.statements import (
     Subjects,
     by_key,
     digest,
+    is_told_apart,
     name_key,
     prefix_of_name,
     statement_of,
@@ -415,9 +416,12 @@ class Facts:
     ) -> Iterable[list[FactStatement]]:
         """The statements about each question of someone, by all names together."""
         found: dict[str, list[FactStatement]] = {}
-        for name in self._subjects.named(subject, misspelt=misspelt):
+        names = self._subjects.named(subject, misspelt=misspelt)
+        # Two sisters, who may both be meant, do not end each other's facts.
+        several = sum(map(is_told_apart, names)) > 1
+        for name in names:
             for question, group in self._statements.groups(prefix_of_name(name, relation)):
-                found.setdefault(question.split("/", 3)[3], []).extend(group)
+                found.setdefault(question if several else question.split("/", 3)[3], []).extend(group)
         return found.values()
 
     def _believed_of(

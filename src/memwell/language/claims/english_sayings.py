@@ -622,7 +622,7 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             # Who rents a flat out does not live in it.
             rf"(?<!out )(?<!let )(?<!letting )(?<!rent )(?<!renting )(?<!sold )"
             rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home"
-            rf"|place) (?:here )?in {_PLACE}(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
+            rf"|place) (?:here )?in {_PLACE}\b(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
             "I live in {o}",
         ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),

@@ -479,10 +479,20 @@ add("be", r"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", anyt
 for _relation in ("works_at", "occupation"):
     add(
         "retire",
-        r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|two|three|a|early|after)\b))",
+        r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|on|at \d|two|three|a|early|after"
+        r"|yesterday|today|now|recently|earlier|back|finally|and|so|when|since)\b))",
         _relation,
         lambda _s, at, _e: [(at, at)],
         ENDS,
+    )
+    add(
+        "be",
+        r"(?P<o>)(?:now |already |finally |officially |happily |fully )*retired"
+        r"(?=\s*(?:\Z|[,.;!]|(?:now|since|and|from)\b))",
+        _relation,
+        lambda _s, at, _e: [(at, at)],
+        ENDS,
+        after="present",
     )
 
 # Study.

@@ -46,6 +46,12 @@ STATES = {
     "I speak Portuguese.": "user speaks Portuguese", "Yeah, I really love hiking!": "user likes hiking",
     "I can't stand cilantro.": "user dislikes cilantro", "I don't like coffee.": "user dislikes coffee",
     "My favourite colour is blue.": "user favourite:colour blue",
+    "My favourite film is Paddington 2, no shame.": "user favourite:film Paddington 2",
+    "My favourite film is Paddington 2. No shame.": "user favourite:film Paddington 2",
+    "My favourite drink is a Guinness, no question.": "user favourite:drink a Guinness",
+    "I live in Leeds, no question.": "user lives_in Leeds", "I'm Captain Sarah Jones.": "user name Captain Sarah Jones",
+    "I rent a flat in Hove to be near work.": "user lives_in Hove", "I rent a room in Hove.": "user lives_in Hove",
+    "I have Pilates at 7:15 and I'm 44.": "user age 44", "I'm Sam: 44, a nurse": "user age 44; user occupation nurse",
     "I'm allergic to peanuts.": "user allergic_to peanuts", "I'm vegan.": "user diet vegan",
     "I play the guitar.": "user hobby guitar", "I've been to Japan twice.": "user visited Japan",
     "I bought a new car yesterday.": "user bought a new car",
@@ -277,6 +283,13 @@ STATES_NOTHING = (
     "Everyone died.", "Sadly died.", "My phone died.", "My wife died laughing.", "I gave my dog a bath.", "It died.",
     "Zoe left me a note.",
     "Zoe left me alone.",
+    # A number in a time or a date is no age.
+    "I've got the dentist on 14 March at 9:30.", "I'm on the 7:15.", "I'm on the 7.15.", "I'm at work till 6:30.",
+    "I've a train at 6:50.", "I have Pilates at 7:15.", "My son's got football on 2 June at 5:10.",
+    "I'm in a meeting at 9: 30.", "I'm free on the 14th, 15.", "我6:30下班", "我儿子10：12的火车",
+    # A flat for others is no home, and a side or a jest no name.
+    "I rent out my flat in Hove.", "I rent my flat in Hove out.", "We sublet our flat in Hove to students.",
+    "I'm Team Edward.", "I'm Captain Obvious.", "I'm Miss Independent.", "I'm Mr Grumpy.", "I'm Little Miss Sunshine.",
 )  # fmt: skip
 
 

@@ -934,6 +934,43 @@ def test_a_pet_by_its_name_ends_with_its_death(before: str, after: str, left: se
     assert {fact.object for fact in facts.about("user", as_of=day(6))} == left
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "who", "left"),
+    [
+        (
+            "I live in a little flat in Bristol.",
+            "We've moved! New place is a terraced house in Frome.",
+            "me",
+            ["Frome"],
+        ),
+        ("I drive a red Fiat Panda.", "Sold the Panda yesterday.", "me", []),
+        ("I have a car.", "I sold my car seat.", "me", ["car"]),
+        ("I have a car seat.", "I sold my car.", "me", ["car seat"]),
+        ("I have a house in Leeds.", "I sold my house.", "me", []),
+        ("I'm a bus driver.", "I'm not retired yet.", "me", ["bus driver"]),
+        ("I'm a bus driver for Stagecoach.", "I retired yesterday.", "me", []),
+        ("I'm a bus driver.", "That's me retired", "me", []),
+        ("I'm a bus driver.", "I'm retired now.", "me", []),
+        ("My cat is called Pepper.", "Wee Pepper passed away", "me", []),
+        ("My cat is called Pepper.", "Poor old Pepper died", "me", []),
+        ("我养了一只乌龟叫慢慢。", "慢慢昨天走了", "我", []),
+        ("我朋友叫丽丽。", "丽丽昨天走了", "我", ["丽丽"]),
+        ("我开一辆本田飞度。", "飞度卖掉了", "我", []),
+        ("我哥在深圳做程序员。", "我哥辞职回老家开面馆了", "我哥", []),
+        ("我爸是邮递员。", "我爸上周五退休了", "我爸", []),
+        ("我是护士。", "我辞职了", "我", ["护士"]),
+        ("我不吃猪肉。", "我现在也不吃牛肉了。", "我", ["不吃猪肉，不吃牛肉"]),
+        ("I don't eat pork.", "I don't eat beef either.", "me", ["don't eat pork and don't eat beef"]),
+    ],
+)
+def test_what_people_say_in_passing_ends_what_it_means(before: str, after: str, who: str, left: list[str]):
+    with memwell.open("memory:", embedder=None) as m:
+        for number, text in enumerate((before, after)):
+            m.remember(text, time=day(5 * number))
+            m.flush()
+        assert [fact.object for fact in m.facts_about(who)] == left
+
+
 def test_an_answer_that_sounds_like_a_correction_corrects_nothing_else():
     with memwell.open("memory:", embedder=None) as m:
         talk = m.thread("talk")

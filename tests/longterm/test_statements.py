@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memwell.language.claims import Claim
 from memwell.longterm.memory import Memory
 from memwell.longterm.statements import spellings
 from memwell.storage.protocols import Backend
@@ -116,6 +117,44 @@ def test_a_relative_without_a_name_is_found_by_the_word_that_was_said(memory: Me
     homes = {"姐": "西安", "sister": "西安", "哥": "上海", "奶": "保定", "grandmother": "保定", "舅": "大连"}
     [fact] = memory.facts.about(word)
     assert fact.object == next(home for part, home in homes.items() if part in word)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("我姐", "我妹"), ("我哥", "我弟"), ("我大哥", "我二哥"), ("我大女儿", "我小女儿"), ("我姐姐", "我妹妹"),
+        ("我大姐", "我三姐"), ("我大儿子", "我二儿子"), ("我家老大", "我家老二"), ("我二弟", "我三弟"), ("我小妹", "我姐"),
+    ],
+)  # fmt: skip
+def test_relatives_of_one_kind_in_chinese_are_two_people(memory: Memory, one: str, other: str):
+    memory.remember(f"{one}住在南京。", time=SAID)
+    memory.remember(f"{other}搬到无锡了。", time=SAID.replace(month=2))
+    memory.flush()
+    homes = {word: [fact.object for fact in memory.facts.about(word)] for word in (one, other)}
+    assert homes == {one: ["南京"], other: ["无锡"]}
+
+
+def test_a_sister_is_found_by_every_word_that_may_mean_her(memory: Memory):
+    memory.remember("我大姐住在南京。", time=SAID)
+    memory.remember("我妹搬到无锡了。", time=SAID.replace(month=2))
+    memory.flush()
+    for asked in ("我大姐", "我姐", "姐姐", "大姐"):
+        assert told(memory, asked) == [("lives_in", "南京")], asked
+    for asked in ("my sister", "我的姐妹"):
+        assert told(memory, asked) == [("lives_in", "南京"), ("lives_in", "无锡")], asked
+
+
+def test_the_sister_of_an_earlier_version_is_found(memory: Memory):
+    sister = Claim(subject="user's sister", relation="lives_in", object="南京", time=SAID)
+    daughter = Claim(subject="user's daughter", relation="age", object="5", time=SAID)
+    memory.facts.learn([sister, daughter], record="r1")
+    for asked in ("我姐", "姐姐", "我妹", "我大姐", "my sister"):
+        assert told(memory, asked) == [("lives_in", "南京")], asked
+    for asked in ("我大女儿", "我女儿", "my daughter"):
+        assert told(memory, asked) == [("age", "5")], asked
+    memory.remember("我姐在医院上班。", time=SAID.replace(month=2))
+    memory.flush()
+    assert ("lives_in", "南京") in told(memory, "我姐")
 
 
 def test_a_long_name_has_no_other_spellings():

@@ -29,6 +29,12 @@ _DEATH = re.compile(
     "|去世|过世|病逝|离世|逝世|走了|没了|不在了|离开了我们|[走没]的",
     re.IGNORECASE,
 ).search
+_LEFT_ONLY = re.compile("走了").search
+"""That someone went away, which of a pet means that it died."""
+_ENDS_TRADE = re.compile(r"退休|(?:辞职|离职|裸辞).*(?:开|创业|种地|养老|带娃|读)|\bretired?\b", re.IGNORECASE).search
+_ALSO = re.compile(r"也|\b(?:also|either|as well)\b", re.IGNORECASE).search
+_EITHER = re.compile(r"\W*(?:either|as well)\b").match
+_AVOIDS = re.compile(r"不|(?:don['’]t|doesn['’]t|no) ").match
 _TRADES = {"law": ("lawyer", "solicitor", "barrister"), "medicine": ("doctor", "physician", "surgeon", "gp")}
 _SAME_TRADE = 4
 """How many letters at the beginning two words for one trade share: *nursing* and *nurse*."""
@@ -36,7 +42,8 @@ _SAME_TRADE = 4
 
 def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -> Iterator[Claim]:
     """The claims that a claim makes of what is known; ``others`` are those that are stated with it, ``said`` the words."""
-    died = claim.negated and _DEATH(said[claim.start : claim.end]) is not None
+    words = said[claim.start : claim.end]
+    died = claim.negated and _DEATH(words) is not None
     relation = relation_of(claim.relation)
     check_text(claim.object, "a claim's object")
     if relation is None:
@@ -44,15 +51,17 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
     elif not claim.negated and not claim.object and claim.valid_from is not None:
         yield from _restored(claim, facts)
     elif claim.negated and claim.relation == "pet" and claim.object:
-        yield from _gone(claim, facts, died=died)
+        yield from _gone(claim, facts, died=died, pets_only=_LEFT_ONLY(words) is not None)
     elif claim.negated and relation.people and not relation.single:
         yield from _lost(claim, facts, died=died)
-    elif claim.negated and relation.single and claim.object:
+    elif claim.negated and (relation.single or claim.relation == "owns") and claim.object:
         yield _as_known(claim, facts)
+    elif claim.relation == "diet" and not claim.negated and (_ALSO(words) or _EITHER(said, claim.end)):
+        yield _added(claim, facts)
     else:
         yield claim
     if claim.negated and claim.relation == "works_at":
-        yield from _left(claim, others, facts)
+        yield from _left(claim, others, facts, for_good=_ENDS_TRADE(words) is not None)
     if not claim.negated and claim.relation == "graduated_from":
         yield from _graduated(claim, facts)
 
@@ -75,6 +84,15 @@ def _as_known(claim: Claim, facts: Facts) -> Claim:
     return claim
 
 
+def _added(claim: Claim, facts: Facts) -> Claim:
+    """What someone does not eat either, with what they did not eat before."""
+    held = [fact.object for fact in facts.about(claim.subject, relation="diet", as_of=claim.time)]
+    if not (held and _AVOIDS(held[0]) and _AVOIDS(claim.object)) or name_key(claim.object) in name_key(held[0]):
+        return claim
+    joint = " and " if claim.object.isascii() else "，"
+    return msgspec.structs.replace(claim, object=joint.join((held[0], claim.object)))
+
+
 def _is_alike(one: str, other: str, relation: str) -> bool:
     """Whether two values are the same in other words: one is a part of the other, or both are of one trade."""
     if relation == "occupation":
@@ -82,6 +100,12 @@ def _is_alike(one: str, other: str, relation: str) -> bool:
         last = other.rsplit(maxsplit=1)[-1]
         if last in trades or (one.endswith("ing") and one[:_SAME_TRADE] == last[:_SAME_TRADE]):
             return True
+    if relation == "owns":
+        # A car seat is no car.
+        space = " " if one.isascii() and other.isascii() else ""
+        return other.startswith(f"{one} in ") or any(
+            f"{space}{long}".endswith(f"{space}{short}") for long, short in ((one, other), (other, one))
+        )
     if relation not in ("works_at", "studies_at", "lives_in", "occupation", "diet"):
         return False
     if relation == "diet" and "素" in one and "素" in other:
@@ -91,7 +115,7 @@ def _is_alike(one: str, other: str, relation: str) -> bool:
     return one in other or other in one
 
 
-def _gone(claim: Claim, facts: Facts, *, died: bool) -> Iterator[Claim]:
+def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterator[Claim]:
     """Of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
     thing = name_key(claim.object)
     pets = [fact.object for fact in facts.about(claim.subject, relation="pet", as_of=claim.time)]
@@ -106,7 +130,7 @@ def _gone(claim: Claim, facts: Facts, *, died: bool) -> Iterator[Claim]:
         yield msgspec.structs.replace(claim, object=cats[0])
         return
     yield claim
-    for fact in facts.about(claim.subject, as_of=claim.time):
+    for fact in () if pets_only else facts.about(claim.subject, as_of=claim.time):
         relation = relation_of(fact.relation)
         # A child is put to sleep every evening.
         if relation is not None and relation.people and fact.relation != "child" and name_key(fact.object) == thing:
@@ -139,8 +163,8 @@ def _ended_with(names: Sequence[str], claim: Claim, facts: Facts) -> Iterator[Cl
             yield msgspec.structs.replace(claim, subject=fact.subject, relation=fact.relation, object=fact.object)
 
 
-def _left(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
-    """What someone was at the employer that they left, where one clause said both: "a welder at Ford"."""
+def _left(claim: Claim, others: Sequence[Claim], facts: Facts, *, for_good: bool) -> Iterator[Claim]:
+    """What someone was at the employer that they left, where one clause said both ("a welder at Ford"), or ``for_good``."""
     begins = any(one.relation in ("works_at", "occupation") and not one.negated for one in others)
     if begins:
         return
@@ -148,7 +172,7 @@ def _left(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim
     left = [fact for fact in jobs if not claim.object or name_key(fact.object) == name_key(claim.object)]
     clauses = {(source.record, source.start) for fact in left for source in fact.evidence}
     for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
-        if clauses and {(source.record, source.start) for source in fact.evidence} <= clauses:
+        if for_good or (clauses and {(source.record, source.start) for source in fact.evidence} <= clauses):
             yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
     if not claim.object:
         for fact in facts.about(claim.subject, relation="works_in", as_of=claim.time):

@@ -24,6 +24,7 @@ from memwell.longterm.statements import (
     Subjects,
     by_key,
     digest,
+    is_told_apart,
     name_key,
     prefix_of_name,
     statement_of,
@@ -294,6 +295,11 @@ def _together(backing: Iterable[FactStatement]) -> float:
     return round(min(max(_MOST_CERTAIN, *surest.values()), 1.0 - doubt), 4)
 
 
+def _needs_words(claim: Claim) -> bool:
+    """Whether what a claim means depends on the words that state it."""
+    return claim.negated or claim.relation == "diet"
+
+
 def _ends_all_of_many(claim: object) -> bool:
     if not isinstance(claim, Claim) or claim.object != "" or claim.negated is not True:
         return False
@@ -360,7 +366,7 @@ class Facts:
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
         given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
         checked = [check_type(claim, Claim, "a claim must be a Claim") for claim in given]
-        said = self._text_of(check_id(record, "a record's id")) if any(claim.negated for claim in checked) else ""
+        said = self._text_of(check_id(record, "a record's id")) if any(map(_needs_words, checked)) else ""
         named = [one for claim in checked for one in meant(claim, checked, self, said)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
@@ -415,9 +421,12 @@ class Facts:
     ) -> Iterable[list[FactStatement]]:
         """The statements about each question of someone, by all names together."""
         found: dict[str, list[FactStatement]] = {}
-        for name in self._subjects.named(subject, misspelt=misspelt):
+        names = self._subjects.named(subject, misspelt=misspelt)
+        # Two sisters, who may both be meant, do not end each other's facts.
+        several = sum(map(is_told_apart, names)) > 1
+        for name in names:
             for question, group in self._statements.groups(prefix_of_name(name, relation)):
-                found.setdefault(question.split("/", 3)[3], []).extend(group)
+                found.setdefault(question if several else question.split("/", 3)[3], []).extend(group)
         return found.values()
 
     def _believed_of(

@@ -370,7 +370,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "married_to": ("wife 妻子 老婆 太太 媳妇", "husband 丈夫 老公 先生", "spouse 爱人"),
     "partner": ("girlfriend 女朋友 女友", "boyfriend 男朋友 男友", "fiancé fiance 未婚夫", "fiancée fiancee 未婚妻"),
     "child": ("son 儿子", "daughter 女儿"),
-    "sibling": ("sister sis", "brother bro", "哥哥 哥", "姐姐 姐", "妹妹", "弟弟"),
+    "sibling": ("sister sis", "brother bro", "哥哥 哥", "姐姐 姐", "妹妹 妹", "弟弟 弟"),
     "relative": (
         "grandmother grandma granny",
         "grandfather grandpa",
@@ -389,10 +389,12 @@ _KIN = {
     for group in groups
     for word in group.split()
 }
+_APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
+_KINDS = {"姐妹": "sister", "兄弟": "brother"}
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s\s+|的)(?P<kin>.+)").fullmatch
 _MINE = ("my", "our", "mum", "mom", "mama", "dad", "papa", "我", "咱", "俺")
 """Words of which a speaker says one of their own relatives; *mum* stands for my own."""
-_OUR = re.compile(r"(?:我们|咱们|我|俺|咱)(?=.)")
+_OUR = re.compile(r"(?:(?:我们|咱们?|我|俺)家的?|我们|咱们|我|俺|咱)(?=.)")
 _SUBJECTS_READ = 500
 _LEAST_SPELT = 3
 
@@ -432,9 +434,14 @@ class Subjects:
                 person,
                 name if self._statements.knows(name) else "",
             ]
-            return list(dict.fromkeys(filter(None, found)))
+            return list(dict.fromkeys(filter(None, found))) or self._told_apart(owner, kin)
         found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
-        return found or self._relatives(owner, (kin, *_role(kin)))
+        return (
+            found
+            or self._relatives(owner, (kin, *_role(kin)))
+            or self._told_apart(owner, kin)
+            or self._of_kind(owner, kin)
+        )
 
     def _of_speaker(self, name: str) -> list[str]:
         """The names of *my mother* where the only speaker who spoke of one has a name: those of Nora's mother."""
@@ -456,6 +463,16 @@ class Subjects:
         """The subjects that are called someone's relative, in the order of the words."""
         known = [one for link in ("'s ", "的") for one in self._statements.subjects(f"{owner}{link}")]
         return [one for word in words for one in known if one in (f"{owner}'s {word}", f"{owner}的{word}")]
+
+    def _of_kind(self, owner: str, kin: str) -> list[str]:
+        """The relative of a Chinese word as earlier versions stored one: *daughter* for 大女儿."""
+        return self._relatives(owner, tuple(one.split()[-1] for one in _role(kin)))
+
+    def _told_apart(self, owner: str, kin: str) -> list[str]:
+        """The relatives of a kind that are told apart: of *sister* the older and the younger one, of 姐 also the eldest."""
+        kind = _role(kin)[0] if _role(kin) else _KIN.get(kin, ("", (kin,)))[1][0]
+        first = kind.replace("older", "eldest").replace("younger", "youngest")
+        return self._relatives(owner, tuple(one for one in _APART if one.endswith(f" {kind}") or one == first))
 
     def _person(self, owner: str, relation: str, words: tuple[str, ...]) -> str:
         """The name of someone's relative; empty if none is known, or several are."""
@@ -496,10 +513,20 @@ def _owner_and_kin(name: str) -> tuple[str, str]:
     return (name_key(owned["owner"]), owned["kin"]) if owned else (USER, _OUR.sub("", name, count=1))
 
 
+def is_told_apart(name: str) -> bool:
+    """Whether a compared name is of one relative among several of a kind: *user's older sister*."""
+    return _owner_and_kin(name)[1] in _APART
+
+
 def _role(kin: str) -> tuple[str, ...]:
-    """The word under which the reader of facts stores a relative who is named in Chinese: *sister* for 姐姐."""
+    """The words under which the reader of facts stores a relative who is named in Chinese: *older sister* for 姐姐."""
+    if kin in _KINDS:
+        return (_KINDS[kin],)
     found = None if kin.isascii() else KIN.get(kin)
-    return () if found is None else (found.word,)
+    if found is None:
+        return ()
+    # Earlier versions stored every 姐 and 妹 as a sister.
+    return (found.word, found.word.split()[-1]) if found.relation == "sibling" else (found.word,)
 
 
 def _standing(statements: Iterable[FactStatement]) -> list[FactStatement]:

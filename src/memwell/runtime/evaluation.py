@@ -387,6 +387,7 @@ _SMALL = re.compile(r"\b(?:a|an|the|my|our|his|her|their|some|any|to|in|at|on|fo
 _ALIKE = (frozenset({"likes", "hobby"}), frozenset({"bought", "owns"}), frozenset({"partner", "married_to"}))
 _UNLABELLED = frozenset(("kind", "believes", "works_in", "studies_in"))
 """Relations that are not labelled, so that none of them is wrong."""
+_APART = re.compile(r"\b(?:older|younger|eldest|youngest|first|second|third|fourth) ").sub
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 _KIN = {"mom": "mother", "mum": "mother", "dad": "father", "wife": "partner", "husband": "partner"}
 
@@ -412,7 +413,8 @@ class ReadFact(NamedTuple):
 
     def is_same(self, other: ReadFact) -> bool:
         """Whether both say the same."""
-        if _plain(self.subject) != _plain(other.subject):
+        # The labels do not tell an older sister from a younger one.
+        if _plain(_APART("", self.subject)) != _plain(_APART("", other.subject)):
             return False
         if self.ended is not other.ended:
             return _OPPOSITE.get(self.relation) == other.relation and _same_words(self.object, other.object)

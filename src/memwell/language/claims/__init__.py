@@ -56,6 +56,11 @@ _SECRET = re.compile(
     r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|ssn)\b|密码|口令|验证码|\d(?:[ -]?\d){11}", re.IGNORECASE
 ).search
 
+_ENDS_IN_TIME = re.compile(r"\d(?:\s?[:：]\s?|[./-]|(?:st|nd|rd|th),? (?:(?:and|or|to) )?)\Z").search
+_GOES_ON_AS_TIME = re.compile(
+    r"\s?[:：]\s?\d|[./-]\d|\s?(?:[ap]\.?m\b|o['’]clock)|[点时分号日月]|(?:st|nd|rd|th)\b"
+).match
+
 
 # How a text begins that takes back what was said before it: surely, likely, or with words that may also answer a question.
 _SORRY = r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*"
@@ -243,6 +248,8 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     ends_all = found.negated and not found.object and found.object_start == found.object_end
     if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):
         return None
+    if found.relation == "age" and _is_of_time(sentence, found.object_start, found.object_end):
+        return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from
     until = None if found.negated or found.kind == EVENT else timing.valid_to
@@ -258,6 +265,11 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
         negated=found.negated,
         time=time,
     )
+
+
+def _is_of_time(sentence: str, start: int, end: int) -> bool:
+    """Whether a number is a part of a time or a date: the 30 of 9:30."""
+    return (_ENDS_IN_TIME(sentence[max(0, start - 10) : start]) or _GOES_ON_AS_TIME(sentence, end)) is not None
 
 
 def is_secret(relation: str, words: str) -> bool:

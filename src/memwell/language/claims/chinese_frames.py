@@ -286,6 +286,8 @@ _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把?工作)?
     rf"辞掉了?工作|"
     rf"辞了工作|提离职|从公司离职|(?:撂挑子)?不干|被迫离职|没工作|丢了工作|辞了?职|(?<=工作)(?:给)?(?:辞|丢)掉?)(?:在家)?(?:了|"
     rf"啦)?{END}", confidence=0.9)
+_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:裸辞|辞职|离职)了?(?:就|后|去|回了?(?:老家|家乡|家|[{H}]{{2,3}}))*"
+    rf"(?:开了?[{H}]{{1,6}}?(?:店|馆|厂|公司|工作室|餐厅|民宿|摊)|创业|种地|养老|带娃|读研|读博)了?{END}", confidence=0.9)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?:(?:了|啦){ON}|(?={LONG}))", confidence=0.9)
 _add(rf"(?:入职|加入|进了|进入|加盟|就职于|供职于|任职于|效力于|受雇于)了?{_SOME}{_W}(?:(?:当|做|"
     rf"担任)了?{_A_JOB}(?P<occupation>{_JOB})|工作|上班)?{ON}", kind=STARTED)
@@ -531,6 +533,9 @@ _add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>
     rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
 _add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"
     rf"(?<=[猫狗])(?P<double>[{H}])(?P=double))){_LOST}走了{END}", whole=True)
+# 慢慢 alone may be an adverb; 慢慢昨天走了 is of someone.
+_add(rf"(?P<no_pet_name>(?![妈爸爷奶哥姐弟妹叔姑舅婶姥公婆人天])(?P<twice>[{H}])(?P=twice))"
+    rf"(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|去年|已经)+走了{END}", whole=True)
 _add(rf"{_THAT}(?!都|全|票|菜|东西|货|书|已经|早){_IT}{_ME}?{_WHEN}(?:被[我人]?(?:给)?)?{_GOES}{END}", whole=True)
 _add(rf"(?:公司|单位|老板|领导|厂里)(?:就)?把{_ME}(?P<no_works_at>)(?:给)?(?:辞退|开除|裁|优化|炒"
     rf"|开)(?:掉)?了", whole=True)

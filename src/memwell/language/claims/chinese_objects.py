@@ -23,10 +23,17 @@ married_to ex-wife 前妻
 partner boyfriend 男朋友 男友; partner girlfriend 女朋友 女友; partner partner 对象 另一半; partner fiancé 未婚夫
 partner fiancée 未婚妻; parent mother 妈妈 母亲 老妈 养母 妈咪 妈 娘; parent father 爸爸 父亲 老爸 养父 老爹 爸 爹
 parent parents 爸妈 父母
-child son 大儿子 小儿子 儿子
-child daughter 大女儿 小女儿 女儿 闺女
-child child 孩子 娃 宝宝 老大 老二 大宝 二宝 大娃 二娃 丫头
-sibling brother 哥哥 弟弟 大哥 二哥 三哥 老弟 哥 弟; sibling sister 姐姐 妹妹 大姐 二姐 三姐 老姐 老妹 姐 妹
+child son 儿子; child older_son 大儿子; child second_son 二儿子; child third_son 三儿子; child younger_son 小儿子
+child daughter 女儿 闺女; child older_daughter 大女儿 大闺女; child second_daughter 二女儿; child third_daughter 三女儿
+child younger_daughter 小女儿 小闺女
+child child 孩子 娃 宝宝 丫头; child eldest_child 老大 大宝 大娃; child second_child 老二 二宝 二娃; child third_child 老三
+sibling older_brother 哥哥 老哥 哥; sibling eldest_brother 大哥; sibling second_older_brother 二哥
+sibling third_older_brother 三哥; sibling fourth_older_brother 四哥; sibling younger_brother 弟弟 老弟 弟
+sibling first_younger_brother 大弟; sibling second_younger_brother 二弟; sibling third_younger_brother 三弟
+sibling youngest_brother 小弟; sibling older_sister 姐姐 老姐 姐; sibling eldest_sister 大姐
+sibling second_older_sister 二姐; sibling third_older_sister 三姐; sibling fourth_older_sister 四姐
+sibling younger_sister 妹妹 老妹 妹; sibling first_younger_sister 大妹; sibling second_younger_sister 二妹
+sibling third_younger_sister 三妹; sibling youngest_sister 小妹
 relative grandfather 爷爷 外公 姥爷; relative grandmother 奶奶 外婆 姥姥
 relative uncle 叔叔 舅舅 大伯 伯伯 二叔 三叔 小叔 二舅 大舅 小舅 姑父 姨父 姑丈 姨丈 伯父
 relative aunt 姑姑 姑妈 姨妈 大姑 二姑 小姑 小姨 大姨 二姨 舅妈 婶婶 伯母 阿姨
@@ -59,14 +66,14 @@ class Kin(NamedTuple):
 
 
 KIN: dict[str, Kin] = {
-    word: Kin("" if relation == "-" else relation, english)
+    word: Kin("" if relation == "-" else relation, english.replace("_", " "))
     for relation, english, *words in (line.split() for line in _RELATIVES.replace("\n", ";").split(";") if line.strip())
     for word in words
 }
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
     "男人 先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
-    "老同学".split()),
+    "老同学 老三 小弟 小妹 大弟 大妹".split()),
     key=len, reverse=True)) + f"|(?:对象|孩子|婆婆)(?=在|是|今年)|(?:{KIN_WORDS})(?=叫)|先生(?=姓)"  # fmt: skip
 """Relatives that are the speaker's without a word that says so."""
 

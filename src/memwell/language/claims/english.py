@@ -118,7 +118,8 @@ _HAS_PROPERTY = LazyPattern(
     re.IGNORECASE,
 ).search
 _CORRECTS = LazyPattern(
-    r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
+    r"(?:(?:\*|sorry|no(?! (?!sorry|wait|actually|make|it|that|scratch|hang|hold)[a-z]{3})|nope|wait|oops|whoops"
+    r"|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
     r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
@@ -647,6 +648,7 @@ class EnglishReader(ValueReader):
             places, relation, take = name(text, said.at, clause.end), "name", name
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
+            places = [one for one in places if not _IN_JEST_CALLED(text[slice(*one)])]
             # "I'm a mum with a toddler named Zuri" names another.
             places = [one for one in places if " with " not in text[said.at : one[0]]]
         else:
@@ -879,6 +881,13 @@ _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").sear
 _NO_NAME_ENDINGS = tuple(
     "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()
 )
+_IN_JEST_CALLED = LazyPattern(
+    r"(?:Team|Camp|Gen|Generation|House|Type|Peak|Club)\b|(?:Little )?(?:Captain|Mr|Mrs|Miss|Ms|King|Queen|Lord|Lady"
+    r"|Doctor|Dr|Professor|Major|General|Sergeant)\.? (?:\w+(?:ous|ful|[ai]ble|less|tive|tion|ality|shine|umpy|pendent|sed"
+    r"|zed)|Chaos|Slow|Grumpy|Popular|Perfect|Right|Wrong|Clumsy|Tidy|Messy|Late|Lazy|Busy|Nice|Nobody|America|Marvel"
+    r"|Universe|Disaster|Drama|Happy|Bossy|Muddle|Cool|Hindsight)\b"
+).match
+"""What people call themselves in jest, or the side they take: *Captain Obvious*, *Team Edward*."""
 _NOW_WORD = LazyPattern(r" now\b").match
 
 

@@ -124,7 +124,9 @@ add("be", rf"back (?:home )?in {_O}", "lives_in", place, after="since")
 add("be", rf"in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="over")
 add(
     "share; rent; sublet",
-    rf"(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
+    # Who rents a flat out, or to others, does not live in it.
+    rf"(?<!out )(?!.* (?:out|to|on Airbnb)\b(?! of\b| be\b| save\b))(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?"
+    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
     rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
     "lives_in",
     place,
@@ -477,10 +479,20 @@ add("be", r"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", anyt
 for _relation in ("works_at", "occupation"):
     add(
         "retire",
-        r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|two|three|a|early|after)\b))",
+        r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|on|at \d|two|three|a|early|after"
+        r"|yesterday|today|now|recently|earlier|back|finally|and|so|when|since)\b))",
         _relation,
         lambda _s, at, _e: [(at, at)],
         ENDS,
+    )
+    add(
+        "be",
+        r"(?P<o>)(?:now |already |finally |officially |happily |fully )*retired"
+        r"(?=\s*(?:\Z|[,.;!]|(?:now|since|and|from)\b))",
+        _relation,
+        lambda _s, at, _e: [(at, at)],
+        ENDS,
+        after="present",
     )
 
 # Study.

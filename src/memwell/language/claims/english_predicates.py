@@ -189,7 +189,9 @@ _CONTRAST = LazyPattern(
     r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
     r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
-    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no|no|er"
+    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no"
+    r"|no(?! (?!sorry|wait|actually|make)[a-z]{3})"
+    r"|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
     r"?\*)(?:(?:in|at|for|from|with|an?) )?"
 ).match

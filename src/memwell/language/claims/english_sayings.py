@@ -323,6 +323,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
+        ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
         (
             "job at",
@@ -367,9 +368,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "",
-            rf"(?:\A|[.,;] |\b[Mm]y )(?:new |current |little |tiny |own )*"
+            rf"(?:\A|[.,;!] |\b(?:[Mm]y|[Oo]ur) )(?:[Nn]ew |current |little |tiny |own )*"
             rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in "
-            rf"|currently )*{_PLACE}(?P<b>(?:,? not (?:in )?[{UPPER}]\w+)?)",
+            rf"|currently |an? (?:[a-z-]+ ){{0,4}}?"
+            rf"(?:flat|house|apartment|place|studio|condo|cottage|bungalow) )*"
+            rf"{_PLACE}(?P<b>(?:,? not (?:in )?[{UPPER}]\w+)?)",
             "I live in {o}{b}",
         ),
         (
@@ -619,8 +622,10 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " in ",
+            # Who rents a flat out does not live in it.
+            rf"(?<!out )(?<!let )(?<!letting )(?<!rent )(?<!renting )(?<!sold )"
             rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home"
-            rf"|place) (?:here )?in {_PLACE}",
+            rf"|place) (?:here )?in {_PLACE}\b(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
             "I live in {o}",
         ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
@@ -718,7 +723,8 @@ _LOST = LazyPattern(
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
     r"(?P<off> (?:away|up|down|put down|to sleep))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
-    rf"|\A\W*(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
+    r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
+    rf"(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
     rf"down)\b(?! (?:of )?laugh)"
 ).search
 _TAKES_OFF = ("put", "gave", "give", "given", "have")

@@ -945,7 +945,7 @@ def test_a_pet_by_its_name_ends_with_its_death(before: str, after: str, left: se
         ),
         ("I drive a red Fiat Panda.", "Sold the Panda yesterday.", "me", []),
         ("I have a car.", "I sold my car seat.", "me", ["car"]),
-        ("I have a car seat.", "I sold my car.", "me", ["car seat"]),
+        ("I own a guitar shop.", "I sold my guitar.", "me", ["guitar shop"]),
         ("I have a house in Leeds.", "I sold my house.", "me", []),
         ("I'm a bus driver.", "I'm not retired yet.", "me", ["bus driver"]),
         ("I'm a bus driver for Stagecoach.", "I retired yesterday.", "me", []),

@@ -24,7 +24,7 @@ from memwell.longterm.statements import (
     Subjects,
     by_key,
     digest,
-    is_told_apart,
+    is_one_of_several,
     name_key,
     prefix_of_name,
     statement_of,
@@ -423,7 +423,7 @@ class Facts:
         found: dict[str, list[FactStatement]] = {}
         names = self._subjects.named(subject, misspelt=misspelt)
         # Two sisters, who may both be meant, do not end each other's facts.
-        several = sum(map(is_told_apart, names)) > 1
+        several = sum(map(is_one_of_several, names)) > 1
         for name in names:
             for question, group in self._statements.groups(prefix_of_name(name, relation)):
                 found.setdefault(question if several else question.split("/", 3)[3], []).extend(group)

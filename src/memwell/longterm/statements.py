@@ -434,12 +434,12 @@ class Subjects:
                 person,
                 name if self._statements.knows(name) else "",
             ]
-            return list(dict.fromkeys(filter(None, found))) or self._told_apart(owner, kin)
+            return list(dict.fromkeys(filter(None, found))) or self._each_of_kind(owner, kin)
         found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
         return (
             found
             or self._relatives(owner, (kin, *_role(kin)))
-            or self._told_apart(owner, kin)
+            or self._each_of_kind(owner, kin)
             or self._of_kind(owner, kin)
         )
 
@@ -468,8 +468,8 @@ class Subjects:
         """The relative of a Chinese word as earlier versions stored one: *daughter* for 大女儿."""
         return self._relatives(owner, tuple(one.split()[-1] for one in _role(kin)))
 
-    def _told_apart(self, owner: str, kin: str) -> list[str]:
-        """The relatives of a kind that are told apart: of *sister* the older and the younger one, of 姐 also the eldest."""
+    def _each_of_kind(self, owner: str, kin: str) -> list[str]:
+        """Each known relative of a kind: of *sister* the older and the younger one, of 姐 also the eldest."""
         kind = _role(kin)[0] if _role(kin) else _KIN.get(kin, ("", (kin,)))[1][0]
         first = kind.replace("older", "eldest").replace("younger", "youngest")
         return self._relatives(owner, tuple(one for one in _APART if one.endswith(f" {kind}") or one == first))
@@ -513,7 +513,7 @@ def _owner_and_kin(name: str) -> tuple[str, str]:
     return (name_key(owned["owner"]), owned["kin"]) if owned else (USER, _OUR.sub("", name, count=1))
 
 
-def is_told_apart(name: str) -> bool:
+def is_one_of_several(name: str) -> bool:
     """Whether a compared name is of one relative among several of a kind: *user's older sister*."""
     return _owner_and_kin(name)[1] in _APART
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled
-from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, outdated
+from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, may_replace, outdated
 from memwell.longterm.traits import Traits
 from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
@@ -52,6 +53,7 @@ _SUMMED_UP = 10
 _PASSAGES = 3
 _LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
 _COMPARED = 400  # The last messages among which a later statement is looked for
+_LIKELY = 20  # How many of them are compared by their vectors
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -436,6 +438,9 @@ class _Stated(NamedTuple):
     text: str
     name: str
 
+    def hit(self, relevance: float) -> ComparedHit:
+        return ComparedHit(self.id, self.text, self.time, Traits(), relevance)
+
     def found(self, question: str) -> Found:
         return Found(self.id, self.text, 0.0, Citation(self.id, "", self.name, 0, len(self.text)), {}, {}, question)
 
@@ -466,8 +471,13 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
     latest = [
         _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
     ]
-    later = (one for one in (*stated, *latest) if one > min(quoted) and not holds_secret(one.text))
-    compared = {one.id: one for one in (*quoted, *later)}
+    hits = [one.hit(1.0) for one in quoted]
+    later = (
+        one for one in sorted({*stated, *latest}, reverse=True) if one > min(quoted) and not holds_secret(one.text)
+    )
+    # Vectors cost most: only of what may replace a quotation at all, and of the newest.
+    likely = islice((one for one in later if any(may_replace(one.hit(0.0), hit) for hit in hits)), _LIKELY)
+    compared = {one.id: one for one in (*quoted, *likely)}
     replaced = _outdated(system.engine, list(compared.values()), len(quoted))
     if replaced.keys().isdisjoint(sources):
         return answer
@@ -507,9 +517,7 @@ def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
 def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
     """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
     # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
-    hits = [
-        ComparedHit(one.id, one.text, one.time, Traits(), 1.0 if at < quoted else 0.0) for at, one in enumerate(stated)
-    ]
+    hits = [one.hit(1.0 if at < quoted else 0.0) for at, one in enumerate(stated)]
     embedder, vectors = engine.embedder, None
     if embedder is not None and embedder.name == default_models().embedder:
         vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)

@@ -247,8 +247,8 @@ def page(known: dict[str, Any]) -> str:
         f"{_table(known['figures'])}\n\n## What people say of themselves\n\n"
         "Made-up people, by writers who saw neither the program nor the pairs: some say 50 things that are all true at "
         "once, often about neighbouring things (a medicine in the morning, tea in the evening), and are asked about 25; "
-        "the others say 30 and then 15 that each make one of these outdated. The model was fitted to thirty people of "
-        f"each language; these are forty-two others.\n\n{_table(known['people'])}\n"
+        "the others say 30 and then 15 that each make one of these outdated. The model was fitted to forty-nine people of "
+        f"each language; these are twenty-three others.\n\n{_table(known['people'])}\n"
     )
 
 

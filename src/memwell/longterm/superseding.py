@@ -47,7 +47,7 @@ POOL = 20
 """How many of the best hits are looked at."""
 COMPARED = 10
 """How many of them may be superseded, the best ones, and how many may supersede, those whose vectors make it likeliest."""
-LEAST: Final = 0.5
+LEAST: Final = 0.44
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""

@@ -315,6 +315,15 @@ def test_a_filter_on_other_metadata_reads_it_once(tmp_path: Path):
         assert len(memory.recall("note", where={"n": {"$gt": 26}})) == 4
 
 
+def test_a_filter_that_is_new_sees_what_changed_since_another_was_asked(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        memory = Memory(backend, SPACE)
+        note = memory.remember("a note", metadata={"colour": "red", "size": 1}).ids[0]
+        assert len(memory.recall("note", where={"colour": "red"})) == 1
+        memory.update(note, "another note", metadata={"colour": "red", "size": 2})
+        assert [len(memory.recall("note", where={"size": size})) for size in (1, 2)] == [0, 1]
+
+
 def test_an_engine_saves_at_its_end_what_the_next_one_begins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(snapshot_cache, "_LEAST_SAVED", 10)
     place = tmp_path / "app.db"

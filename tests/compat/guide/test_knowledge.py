@@ -439,3 +439,21 @@ def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
             assert answer not in (*UNKNOWN, "记下了。"), said
             assert not answer.isascii(), said
         assert system.chat("hi, where is the harbour?")["answer"] == "I don't know."
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "answer"),
+    [
+        (("I live in Leeds.", "I moved to Mars.", "Just kidding!"), "Where do I live?", "I live in Leeds. [1]"),
+        (("I live in Leeds.", "I moved to Mars. Just kidding!"), "Where do I live?", "I live in Leeds. [1]"),
+        (("I work at Acme.", "I quit my job.", "I'm only joking."), "Where do I work?", "I work at Acme. [1]"),
+        (("我住在成都。", "我搬到火星了。", "骗你的！"), "我住在哪里？", "我住在成都。 [1]"),
+    ],
+)
+def test_a_jest_does_not_replace_what_was_said_before_it(
+    tmp_path: Path, turns: tuple[str, ...], question: str, answer: str
+):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        for turn in turns:
+            system.chat(turn)
+        assert system.chat(question)["answer"] == answer

@@ -472,9 +472,7 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
         _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
     ]
     hits = [one.hit(1.0) for one in quoted]
-    later = (
-        one for one in sorted({*stated, *latest}, reverse=True) if one > min(quoted) and not holds_secret(one.text)
-    )
+    later = (one for one in _not_taken_back({*stated, *latest}) if one > min(quoted) and not holds_secret(one.text))
     # Vectors cost most: only of what may replace a quotation at all, and of the newest.
     likely = islice((one for one in later if any(may_replace(one.hit(0.0), hit) for hit in hits)), _LIKELY)
     compared = {one.id: one for one in (*quoted, *likely)}
@@ -483,6 +481,17 @@ def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequenc
         return answer
     newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
     return _quoting(answer.question, [compared[one].found(answer.question) for one in newest])
+
+
+def _not_taken_back(stated: Iterable[_Stated]) -> list[_Stated]:
+    """The statements without those that the next one, or a later sentence of their own, takes back, newest first."""
+    ordered = sorted(stated, reverse=True)
+    following = ["", *(one.text for one in ordered)]
+    return [
+        one
+        for one, after in zip(ordered, following, strict=False)
+        if not takes_back(after) and not any(takes_back(part.text) for part in sentences(one.text)[1:])
+    ]
 
 
 def _quoting(question: str, found: Sequence[Found]) -> Answer:

@@ -6,21 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell.language.asking import asks_about_former, asks_about_past, before_what
+from memwell.language.claims.stated import is_other_value, read_facts
 from memwell.language.segment import segment
-from memwell.language.updates import (
-    CUES,
-    LONGEST,
-    RETRACTING,
-    asks_about_former,
-    asks_about_past,
-    before_what,
-    compared,
-    is_about_another,
-    is_other_value,
-    read_facts,
-    statement,
-    takes_back,
-)
+from memwell.language.updates import CUES, LONGEST, RETRACTING, compared, is_about_another, statement, takes_back
 
 TOLD = {
     "begins": ["We adopted a dog.", "我买了一台相机。"],

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
-from memwell.language.updates import StatedFact
+from memwell.language.claims.stated import StatedFact
 from memwell.longterm import superseding
 from memwell.longterm.memory import Memory
 from memwell.longterm.superseding import ComparedHit, Successor, default_models, in_order, may_replace

@@ -34,12 +34,12 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.language.asking import coverage
+from memwell.language.asking import asks_about_past, coverage
 from memwell.language.claims import Claim, claims, corrects, relation_of
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
-from memwell.language.updates import OTHER, asks_about_past, statement
+from memwell.language.updates import OTHER, statement
 from memwell.language.words import en_or_zh, language_code, language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel

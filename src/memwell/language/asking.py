@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memwell.language.patterns import LazyPattern
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
 
@@ -133,3 +134,53 @@ def content(text: str) -> ContentTerms:
 def coverage(wanted: str, text: str) -> float:
     """How much of what ``wanted`` is about the text speaks of too, from 0 to 1; 0 where it is about nothing."""
     return content(wanted).covered(content(text))
+
+
+# Whether a question is about the past.
+
+_ASKS_PRESENT = LazyPattern(
+    r"\b(?:now|nowadays|still|current(?:ly)?|these days|any ?more|at the moment|did \w+ (?:\w+ ){0,4}"
+    r"(?:switch|change|move|swap|upgrade|convert|transfer|settle|postpone|reschedule)\b.* (?:to|for|on|with)\W*\Z)"
+    r"|现在|目前|如今|眼下",
+    re.IGNORECASE,
+).search
+_ASKS_PAST = LazyPattern(
+    r"\b(?:back then|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b|当时|那时|去年|上个?月",
+    re.IGNORECASE,
+).search
+_ASKS_FORMER = LazyPattern(
+    r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
+    r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
+    r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
+    r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
+    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
+    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
+    r"|(?:\A|[，,])[\u4e00-\u9fff\w]*[\u4e00-\u9fff]{2}(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
+    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
+    re.IGNORECASE,
+).search
+_BEFORE_WHAT = LazyPattern(
+    r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I
+).search
+
+
+def asks_about_past(query: str) -> bool:
+    """Whether a question is about how things were, so that an outdated statement may be the answer."""
+    return (_ASKS_PAST(query) or _ASKS_FORMER(query)) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def asks_about_former(query: str) -> bool:
+    """Whether a question is about what is so no longer, so that an outdated statement is the answer: *my old number*."""
+    return _ASKS_FORMER(query) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def before_what(query: str) -> str:
+    """Before what a question means: *Chicago* in "Where did I live before Chicago?"; empty if it does not say."""
+    found = _BEFORE_WHAT(query)
+    return (found[1] or found[2]) if found else ""
+
+
+def _without_before(query: str) -> str:
+    # "before my current flat" is about another time than the flat.
+    found = before_what(query)
+    return query.replace(found, "") if found else query

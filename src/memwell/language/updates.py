@@ -9,13 +9,13 @@ end, a plan or the past. ``compared`` turns two of them into numbers; what these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memwell.language.claims import Claim, claims, corrects, relation_of
+from memwell.language.claims import claims, corrects
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
@@ -117,45 +117,6 @@ def _only_supposed(text: str, chinese: bool) -> bool:
 
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
-
-
-class StatedFact(NamedTuple):
-    """A fact that a text states, or denies, of now."""
-
-    subject: str
-    relation: str
-    object: str
-    negated: bool
-
-
-def stated_facts(said: Iterable[Claim]) -> tuple[StatedFact, ...]:
-    """What claims say of now."""
-    return tuple(
-        StatedFact(one.subject.lower(), one.relation, one.object.lower(), one.negated)
-        for one in said
-        if one.valid_to is None
-    )
-
-
-@lru_cache(_MANY)
-def read_facts(text: str) -> tuple[StatedFact, ...]:
-    """What a text states of now; reading it takes longer than all else here."""
-    return stated_facts(claims(text, time=_NEVER))
-
-
-def _single_values(said: Iterable[StatedFact]) -> set[tuple[str, str]]:
-    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
-    found: set[tuple[str, str]] = set()
-    for fact in said:
-        relation = relation_of(fact.relation)
-        # What lasts is said otherwise rather than changed.
-        if relation is None or relation.lasting:
-            continue
-        if relation.single:
-            found.add((f"{fact.subject} {relation.name}", "" if fact.negated else fact.object))
-        elif relation.family:
-            found.add((f"{fact.subject} {relation.family} {fact.object}", "" if fact.negated else relation.name))
-    return found
 
 
 CUES = (
@@ -324,27 +285,6 @@ def _others_of_a_kind(newer: StatedText, older: StatedText) -> bool:
 _TAKES_UP = frozenset({"begins", "changes"})
 
 
-def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
-    """Whether one only denies other values of what the other states: "I am not allergic to eggs" of an allergy to nuts."""
-    # "We have no dog any more" ends also the one that was named.
-    denied = {(one.relation, one.object): one.negated and one.relation not in ("pet", "owns") for one in newer}
-    if not denied or not all(denied.values()):
-        return False
-    stated = {(one.relation, one.object) for one in older}
-    related = {one for one in stated if one[0] in {relation for relation, _ in denied}}
-    return bool(related) and all(
-        thing and not any(thing in other or other in thing for same, other in related if same == relation)
-        for relation, thing in denied
-    )
-
-
-def is_other_value(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
-    """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    now = dict(_single_values(newer)) if older else {}
-    found = [(value, now[what]) for what, value in _single_values(older) if what in now]
-    return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
-
-
 def _same_subject(one: str, other: str) -> bool:
     """Whether both have the same last words: *number* and *phone number*."""
     if not one or not other:
@@ -367,54 +307,6 @@ def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
     if min(len(one), len(other)) < 2 or one[-1] != other[-1]:
         return False
     return _parts(" ".join(one[:-1])).isdisjoint(_parts(" ".join(other[:-1])))
-
-
-_ASKS_PRESENT = LazyPattern(
-    r"\b(?:now|nowadays|still|current(?:ly)?|these days|any ?more|at the moment|did \w+ (?:\w+ ){0,4}"
-    r"(?:switch|change|move|swap|upgrade|convert|transfer|settle|postpone|reschedule)\b.* (?:to|for|on|with)\W*\Z)"
-    r"|现在|目前|如今|眼下",
-    re.IGNORECASE,
-).search
-_ASKS_PAST = LazyPattern(
-    r"\b(?:back then|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b|当时|那时|去年|上个?月",
-    re.IGNORECASE,
-).search
-_ASKS_FORMER = LazyPattern(
-    r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
-    r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
-    r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
-    r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
-    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
-    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
-    r"|(?:\A|[，,])[\u4e00-\u9fff\w]*[\u4e00-\u9fff]{2}(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
-    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
-    re.IGNORECASE,
-).search
-_BEFORE_WHAT = LazyPattern(
-    r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I
-).search
-
-
-def asks_about_past(query: str) -> bool:
-    """Whether a question is about how things were, so that an outdated statement may be the answer."""
-    return (_ASKS_PAST(query) or _ASKS_FORMER(query)) is not None and _ASKS_PRESENT(_without_before(query)) is None
-
-
-def asks_about_former(query: str) -> bool:
-    """Whether a question is about what is so no longer, so that an outdated statement is the answer: *my old number*."""
-    return _ASKS_FORMER(query) is not None and _ASKS_PRESENT(_without_before(query)) is None
-
-
-def before_what(query: str) -> str:
-    """Before what a question means: *Chicago* in "Where did I live before Chicago?"; empty if it does not say."""
-    found = _BEFORE_WHAT(query)
-    return (found[1] or found[2]) if found else ""
-
-
-def _without_before(query: str) -> str:
-    # "before my current flat" is about another time than the flat.
-    found = before_what(query)
-    return query.replace(found, "") if found else query
 
 
 _RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE).match

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.claims import claims, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
+from memwell.language.claims.stated import stated_facts
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
-from memwell.language.updates import stated_facts
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint

@@ -21,23 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._native import product
+from memwell.language.asking import asks_about_former, asks_about_past, before_what
 from memwell.language.claims import USER, claims
+from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts
 from memwell.language.segment import query_terms
-from memwell.language.updates import (
-    CHANGE,
-    CUES,
-    StatedFact,
-    asks_about_former,
-    asks_about_past,
-    before_what,
-    compared,
-    corrects_earlier,
-    denies_another,
-    is_about_another,
-    is_other_value,
-    read_facts,
-    statement,
-)
+from memwell.language.updates import CHANGE, CUES, compared, corrects_earlier, is_about_another, statement
 from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.language.updates import StatedFact
+from memwell.language.claims.stated import StatedFact
 from memwell.longterm.journal import inner_space
 from memwell.records import Record, Space
 

@@ -22,10 +22,9 @@ from memwell.knowledge.choosing import Quote, in_words
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
-from memwell.language.asking import is_question, only_asks
+from memwell.language.asking import asks_about_past, is_question, only_asks
 from memwell.language.claims import USER, claims
 from memwell.language.sentences import sentences
-from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled

@@ -128,7 +128,7 @@ def show(families: Sequence[dict[str, Any]]) -> None:
 
 
 # What is fitted: how likely an answer is by itself (the bases of the odds), and what the question's own words add. Four
-# numbers are as many as the dev questions tell: with all weights fitted anew, a family left out was answered worse.
+# numbers are as many as the dev questions tell: with all weights fitted again, a family left out was answered worse.
 SHIFTS = tuple(step / 4 for step in range(-8, 9))
 IN_ITS_WORDS = (0.0, 1.0, 2.0, 3.0)
 A_WRONG_ONE = 3  # Right answers that one wrong answer outweighs

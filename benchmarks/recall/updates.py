@@ -188,7 +188,7 @@ def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def asked_of(person: Person, store: Engine) -> Iterator[dict[str, Any]]:
     """What recall makes of each question to a person: of the answer, of what it supersedes, and of the others."""
-    ids = told(store, person)
+    ids = stored_ids(store, person)
     changes = person.get("changes", ())
     later = {ids[place]: ids[len(person["statements"]) + at] for at, (place, *_) in enumerate(changes)}
     plain = [(ids[place], "", question) for place, question in person.get("questions", ())]
@@ -349,7 +349,7 @@ def pairs_of_cases(language: str, data: dict[str, Any], embedder: LocalEmbedder 
                     yield from compared_pairs(found[-1], fold, "of two cases", meant, others)
 
 
-def told(engine: Engine, person: Person) -> list[str]:
+def stored_ids(engine: Engine, person: Person) -> list[str]:
     """Store what a person says, a day between each two, the changes last; returns the ids."""
     said = [*person["statements"], *(later for _, later, *_ in person.get("changes", ()))]
     ids = [
@@ -364,7 +364,7 @@ def pairs_of_people(language: str, people: Sequence[Person], embedder: LocalEmbe
     with memwell.open("memory:", embedder=embedder, work=False) as engine, noted() as found:
         for number, person in enumerate(people):
             store = engine.at(f"{language}-people-{number}")
-            ids = told(store, person)
+            ids = stored_ids(store, person)
             changes = {
                 (ids[place], ids[len(person["statements"]) + at]): question
                 for at, (place, _, question, _) in enumerate(person.get("changes", ()))

@@ -35,7 +35,7 @@ from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
 from memwell.language.asking import asks_about_past, coverage
-from memwell.language.claims import Claim, claims, corrects, relation_of
+from memwell.language.claims import Claim, claims, corrects, in_jest, relation_of
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
@@ -560,14 +560,6 @@ _UNREAL = re.compile(
     re.I,
 )
 _CONDITIONAL = re.compile(r"\bif\b|如果|假如|要是", re.I)
-_IN_JEST = re.compile(
-    r"\W*(?:(?:ha)+h?\W+|lol\W+|oh\W+|no[,.!…]\W*|nah\W+)*(?:I['’]?m |I was |that was |it was )?(?:just |only |all )?"
-    r"(?:(?:kidding|joking|jk)\b(?! aside)|(?:pulling|messing|teasing)\b.{0,12}\byou\b|a joke(?=\W*(?:\Z|[,.!])))|"
-    "\\W*(?:[哈嘿嘻]+\\W*)?(?:我|刚才|刚刚|前面){0,2}(?:都是|就是|只是|是|在)?(?:[跟和]你)?"
-    "(?:开(?:个|了个)?玩笑|逗你们?玩?|骗你们?|骗人|说着玩|瞎说|胡说|瞎编)(?:的|[啦呢哈呀哦了])*(?=\\W|\\Z)",
-    re.I,
-)
-"""How a text begins that takes back, as a jest, what was said just before it."""
 _PIN = re.compile(
     r"(?:\b(?:PIN|CVV|CVC|SSN)\b|passcode|密码|口令|验证码|(?:door|access|security|login|gate|verification|bank) code)"
     r"[^\n]{0,40}?\d{3,}"
@@ -715,7 +707,7 @@ class _Part(NamedTuple):
 
 def takes_back(text: str) -> bool:
     """Whether a message is understood only by the one before it, as its correction or as the end of a jest."""
-    return bool(corrects(text)) or _IN_JEST.match(text) is not None
+    return bool(corrects(text)) or in_jest(text) is not None
 
 
 def suitable(question: str, said: Sequence[Found]) -> list[Found]:
@@ -727,13 +719,13 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """
     said = _corrected(said)
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    jests = {part.message + 1 for part in parts if not part.start and _IN_JEST.match(part.text)}
+    jests = {part.message + 1 for part in parts if not part.start and in_jest(part.text)}
     supposes = _CONDITIONAL.search(question) is not None
     parts = [
         part
         for part in parts
         if part.message not in jests
-        and (supposes or part.claims or not (_UNREAL.search(part.text) or _IN_JEST.match(part.text)))
+        and (supposes or part.claims or not (_UNREAL.search(part.text) or in_jest(part.text)))
     ]
     newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memwell.language.claims import claims, corrects
+from memwell.language.claims import claims, corrects, in_jest
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
@@ -310,11 +310,6 @@ def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 _RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE).match
-_JESTS = LazyPattern(
-    r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
-    r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",
-    re.IGNORECASE,
-).match
 _CORRECTS = LazyPattern(
     r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
     r"|mis(?:read|heard|typed|spoke|took|remembered|spelt|spelled)|(?:i|we) meant|scratch that|(?:was|were) off)\b"
@@ -329,14 +324,15 @@ def corrects_earlier(text: str) -> bool:
 
 
 RETRACTING = frozenset(
-    "kid joke jk sorri no wait actual oop whoop correct typo mean meant bad mistak apolog scratch make".split()
+    "kid joke jk pull tease teas mess sorri no wait actual oop whoop correct typo mean meant bad mistak apolog scratch "
+    "make".split()
 ).union("错更纠误骗逗笑瞎胡滑歉不应意说")
 """Words, as they are indexed, of which every text that takes something back has one."""
 
 
 def takes_back(newer: str, older: str) -> bool:
     """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
-    if _JESTS(newer):
+    if in_jest(newer):
         return True
     if not (corrects(newer) or _RETRACTS(newer)):
         return False

@@ -34,6 +34,7 @@ __all__ = [
     "Relation",
     "claims",
     "corrects",
+    "in_jest",
     "follows",
     "is_secret",
     "relation_of",
@@ -86,11 +87,14 @@ _MAY_TAKE_BACK = re.compile(
     r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不|不[，,])[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
-_JOKES = re.compile(
-    r"\W*(?:(?:just|only) (?:kidding|joking)|kidding|jk)\b"
-    r"|(?:我是?)?(?:跟你|和你)?(?:骗你|逗你|骗人|开(?:个)?玩笑|瞎说|胡说|瞎编)",
-    re.IGNORECASE,
+in_jest = re.compile(
+    r"\W*(?:(?:ha)+h?\W+|lol\W+|oh\W+|no[,.!…]\W*|nah\W+)*(?:I['’]?m |I was |that was |it was )?(?:just |only |all )?"
+    r"(?:(?:kidding|joking|jk)\b(?! aside)|(?:pulling|messing|teasing)\b.{0,12}\byou\b|a joke(?=\W*(?:\Z|[,.!])))|"
+    "\\W*(?:[哈嘿嘻]+\\W*)?(?:我|刚才|刚刚|前面){0,2}(?:都是|就是|只是|是|在)?(?:[跟和]你)?"
+    "(?:开(?:个|了个)?玩笑|逗你们?玩?|骗你们?|骗人|说着玩|瞎说|胡说|瞎编)(?:的|[啦呢哈呀哦了])*(?=\\W|\\Z)",
+    re.I,
 ).match
+"""How a text begins that takes back, as a jest, what was said just before it."""
 # How a text begins that is about someone who was named before it.
 _REFERS = re.compile(
     r"\W*(?:(?:and|but|so|oh|also|well|then|actually|sorry|no|wait|sadly|unfortunately|btw|by the way)\b[\s,]*){0,3}"
@@ -106,7 +110,7 @@ def corrects(text: str) -> str:
 
     "surely"; "likely" (unless it answers a question); or "maybe" (only what stands directly before it).
     """
-    if _TAKES_BACK(text) or _JOKES(text):
+    if _TAKES_BACK(text) or in_jest(text):
         return "surely"
     return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
@@ -176,7 +180,7 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
     known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
     joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
     found = {key: claim for key, claim in joint.items() if key not in known}
-    if _JOKES(text):
+    if in_jest(text):
         gone = [claim for key, claim in known.items() if key not in joint]
         begins = as_utc(since, "time")
         # What was said in jest to be over goes on as if it had never been said.

@@ -246,6 +246,26 @@ def training(folder: Path, vectors: CachingEmbedder) -> dict[str, list[Example]]
     return {name: list(examples(stores, vectors)) for name, stores in found.items()}
 
 
+def each_session_once(own: Sequence[Example], store: Sample) -> list[Example]:
+    """The same examples, where sessions that repeat another word for word are judged as that one.
+
+    79 of LongMemEval's 940 sessions do, most of them those of questions that are left out. No ranking can tell which of
+    the two a question wants.
+    """
+    texts: dict[str, list[str]] = {}
+    for unit in store.units:
+        texts.setdefault(unit.session, []).append(unit.text)
+    first: dict[tuple[str, ...], str] = {}
+    same = {session: first.setdefault(tuple(said), session) for session, said in texts.items()}
+    return [
+        one._replace(
+            query=one.query._replace(gold_sessions=frozenset(same[session] for session in one.query.gold_sessions)),
+            units=[unit._replace(session=same[unit.session]) for unit in one.units],
+        )
+        for one in own
+    ]
+
+
 def parts_of(data: dict[str, list[Example]], *, without: str = "") -> list[Part]:
     """All that is learnt from, but for one data set."""
     return [Part(found, PART_WEIGHTS[name]) for name, found in data.items() if name != without]
@@ -269,14 +289,16 @@ def main() -> None:
         path = Path(__file__).parents[2] / "src/memwell/longterm/weights.json"
         path.write_text(json.dumps(_plain(weights), indent=1, ensure_ascii=False) + "\n", "utf-8")
     print("| data | macro nDCG@10 | nDCG@10 | R@10 | by type |\n|---|---|---|---|---|")
-    for name in ("longmemeval", "madial", "friends", "meetings", "chats", "written", "written-zh"):
-        print(
-            line(
-                f"{name}, cross-validated",
-                cross_validated(data[name], parts_of(data, without=name), PART_WEIGHTS[name]),
-            ),
-            flush=True,
-        )
+    measured = {
+        name: data[name] for name in ("longmemeval", "madial", "friends", "meetings", "chats", "written", "written-zh")
+    }
+    measured["longmemeval, each session once"] = each_session_once(
+        data["longmemeval"], load("longmemeval", options.folder)[0]
+    )
+    for title, own in measured.items():
+        name = title.split(",")[0]
+        found = cross_validated(own, parts_of(data, without=name), PART_WEIGHTS[name])
+        print(line(f"{title}, cross-validated", found), flush=True)
     if options.look:
         locomo = list(examples(load("locomo", options.folder), vectors))
         print(line("locomo, not fitted to", ranked_by(weights, locomo)))

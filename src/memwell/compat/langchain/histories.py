@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import locale
 import os
 import re
 from abc import ABC, abstractmethod
@@ -28,6 +27,7 @@ from memwell.compat.langchain.messages import (
     kind_of,
     message_from_dict,
     message_from_json,
+    message_to_dict,
     message_to_json,
     to_core,
 )
@@ -170,6 +170,13 @@ class InMemoryChatMessageHistory(ThreadChatMessageHistory):
         if messages is not None:
             self.add_messages(list(messages))
 
+    def __eq__(self, other: object) -> bool:
+        if type(self).__name__ != type(other).__name__:
+            return NotImplemented
+        return self.messages == cast(Any, other).messages
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - its messages change
+
 
 ChatMessageHistory = InMemoryChatMessageHistory
 
@@ -187,7 +194,7 @@ class MemwellChatMessageHistory(ThreadChatMessageHistory):
 
 
 class FileChatMessageHistory(BaseChatMessageHistory):
-    """The messages in the JSON file at ``file_path``, in LangChain's layout; the file is made when it is missing.
+    """The messages in the JSON file at ``file_path``, in LangChain's layout and UTF-8; it is made when it is missing.
 
     Every change replaces the whole file under a lock, so a reader or a crash finds the old file or the new one, and
     processes take turns. The lock is the file's name with ``.lock``. Raises ``InvalidInput`` naming the file when it is no
@@ -195,10 +202,10 @@ class FileChatMessageHistory(BaseChatMessageHistory):
     """
 
     def __init__(
-        self, file_path: str | os.PathLike[str], *, encoding: str | None = None, ensure_ascii: bool = True
+        self, file_path: str | os.PathLike[str], *, encoding: str | None = None, ensure_ascii: bool = False
     ) -> None:
         self.file_path = Path(file_path)
-        self.encoding = encoding
+        self.encoding = encoding or "utf-8"
         self.ensure_ascii = ensure_ascii
         # A link stays a link: the file it names is replaced.
         self._path = Path(os.path.realpath(file_path))
@@ -227,24 +234,21 @@ class FileChatMessageHistory(BaseChatMessageHistory):
         with locked(self._path.with_name(f"{self._path.name}.lock")):
             new = change(*self._read())
             try:
-                data = new.encode(self._encoding())
+                data = new.encode(self.encoding)
             except UnicodeEncodeError as error:
-                raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
+                raise InvalidInput(f"a message cannot be written in {self.encoding!r}: {error}") from error
             replace_file(self._path, data)
 
     def _read(self) -> tuple[str, list[dict[str, Any]]]:
         """The array as text and its elements."""
         try:
-            return _array(self._path.read_bytes().decode(self._encoding()))
+            return _array(self._path.read_bytes().decode(self.encoding))
         except FileNotFoundError:
             return "[]", []
         except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"
             ) from error
-
-    def _encoding(self) -> str:
-        return self.encoding or locale.getpreferredencoding(False)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({os.fspath(self.file_path)!r})"
@@ -263,7 +267,7 @@ def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 class RedisChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a session in Redis, for ``ttl`` seconds after the last was added when that is given.
+    """The messages of a session in Redis, for ``ttl`` seconds after the last was added: by default a day, None for ever.
 
     The key is ``key_prefix`` and the session's id, its value the list of LangChain's own class, newest message first. It
     connects when it is first used. Raises ``BackendUnavailable`` when the server cannot be reached.
@@ -274,7 +278,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         session_id: str,
         url: str = "redis://localhost:6379/0",
         key_prefix: str = "message_store:",
-        ttl: int | None = None,
+        ttl: int | None = 60 * 60 * 24,
     ) -> None:
         self.redis_client = _client(url)
         self.session_id = session_id
@@ -374,6 +378,9 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
     every read scans every row. Raises ``BackendUnavailable`` when the database cannot be reached.
     """
 
+    _as_text = True
+    """Whether a message is a text in the table, and not PostgreSQL's own JSON."""
+
     def __init__(
         self,
         session_id: str,
@@ -392,7 +399,8 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         self.session_id = session_id
         self._session = sa.Column(session_id_field_name, sa.Text)
         self._id = sa.Column("id", sa.Integer, primary_key=True)
-        self._message = sa.Column("message", sa.Text)
+        kind = sa.Text if self._as_text else import_module("sqlalchemy.dialects.postgresql").JSONB
+        self._message = sa.Column("message", kind, nullable=self._as_text)
         self._table = sa.Table(table_name, sa.MetaData(), self._id, self._session, self._message)
         # MySQL indexes no text without a length; this many characters of four bytes fit its shortest limit.
         prefix = {session_id_field_name: 191}
@@ -406,11 +414,12 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         rows = self._table.select().where(self._session == self.session_id).order_by(self._id)
         with _sql_errors(), self.engine.connect() as connected:
             found = connected.execute(rows).all()
-        return [message_from_json(message, f"row {number}") for number, _, message in found]
+        return [message_from_json(_text(message), f"row {number}") for number, _, message in found]
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction. Raises ``InvalidInput`` for one that is not plain data."""
-        rows = [{self._session.name: self.session_id, "message": message_to_json(one)} for one in messages]
+        written = map(message_to_json if self._as_text else message_to_dict, messages)
+        rows = [{self._session.name: self.session_id, "message": one} for one in written]
         if rows:
             with _sql_errors(), self.engine.begin() as connected:
                 connected.execute(self._table.insert(), rows)
@@ -419,6 +428,19 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         """Delete all messages of the session."""
         with _sql_errors(), self.engine.begin() as connected:
             connected.execute(self._table.delete().where(self._session == self.session_id))
+
+
+class PostgresChatMessageHistory(SQLChatMessageHistory):
+    """The messages of a session in PostgreSQL, in the table of LangChain's own class, whose messages are of the type JSONB.
+
+    Needs SQLAlchemy and psycopg. Raises ``BackendUnavailable`` when the database cannot be reached.
+    """
+
+    _as_text = False
+
+    def __init__(self, session_id: str, connection_string: str, table_name: str = "message_store") -> None:
+        driver = connection_string.replace("postgresql://", "postgresql+psycopg://", 1)
+        super().__init__(session_id, driver, table_name)
 
 
 def sql_messages(
@@ -446,13 +468,17 @@ def sql_messages(
             found = connected.execution_options(yield_per=_AT_ONCE).execute(statement)
             for whose, of_one in groupby(found, key=lambda row: str(row[0])):
                 for place, (_, layout) in enumerate(of_one, 1):
-                    # A column of PostgreSQL's own JSON type comes as data.
-                    yield whose, place, layout if isinstance(layout, str) else json.dumps(layout)
+                    yield whose, place, _text(layout)
 
     where = engine.url
     # One file has one name however its path is written; a password does not belong in it and may change.
     name = Path(where.database).resolve() if where.database and not where.host else where.database
     return f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}", total, rows()
+
+
+def _text(layout: object) -> str:
+    # A column of PostgreSQL's own JSON type comes as data.
+    return layout if isinstance(layout, str) else json.dumps(layout)
 
 
 def _engine(connection: Any, options: dict[str, Any]) -> Any:

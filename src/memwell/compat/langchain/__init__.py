@@ -92,9 +92,9 @@ from memwell.compat.langchain.retrieval import (
 )
 
 if TYPE_CHECKING:
-    from memwell.compat.langchain.importing import import_redis, import_sql
+    from memwell.runtime.transfer.langchain import import_redis, import_sql
 
-_LAZY = {"import_redis": ".importing", "import_sql": ".importing"}
+_LAZY = dict.fromkeys(("import_redis", "import_sql"), "memwell.runtime.transfer.langchain")
 """Loaded when first used, because they take long to load."""
 
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)

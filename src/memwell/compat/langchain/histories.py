@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -31,22 +28,14 @@ from memwell.compat.langchain.messages import (
     message_to_json,
     to_core,
 )
-from memwell.errors import (
-    BackendError,
-    BackendUnavailable,
-    ConfigurationError,
-    Conflict,
-    InvalidInput,
-    MissingDependency,
-    NotFound,
-    Unsupported,
-)
+from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History, HistoryReader
 from memwell.history.reading import thread_keys
 from memwell.history.writing import transaction_of
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread, paged
+from memwell.storage.clients import redis_client, redis_errors, sql_engine, sql_errors, sqlalchemy
 from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend, shared_backend
@@ -57,8 +46,6 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _THREAD = "chat"
-_AT_ONCE = 500
-"""How many messages are read from a server or a database in one step."""
 
 
 class BaseChatMessageHistory(ABC):
@@ -280,7 +267,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         key_prefix: str = "message_store:",
         ttl: int | None = 60 * 60 * 24,
     ) -> None:
-        self.redis_client = _client(url)
+        self.redis_client = redis_client(url)
         self.session_id = session_id
         self.key_prefix = key_prefix
         self.ttl = ttl
@@ -293,7 +280,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first. They cannot be assigned: that raises ``NotImplementedError``."""
-        with _redis_errors():
+        with redis_errors():
             found: list[bytes] = self.redis_client.lrange(self.key, 0, -1)
         return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
@@ -306,7 +293,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         written = [message_to_json(one) for one in messages]
         if not written:
             return
-        with _redis_errors(), self.redis_client.pipeline(transaction=True) as together:
+        with redis_errors(), self.redis_client.pipeline(transaction=True) as together:
             together.lpush(self.key, *written)
             if self.ttl:
                 together.expire(self.key, self.ttl)
@@ -314,61 +301,8 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Remove all messages."""
-        with _redis_errors():
+        with redis_errors():
             self.redis_client.delete(self.key)
-
-
-def redis_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages under a prefix: their origin, their number, and each as session, position, JSON.
-
-    They come session by session, with positions from 1. Nothing is written.
-    """
-    client = _client(url)
-    with _redis_errors():
-        found = {bytes(key) for key in client.scan_iter(match=_literally(key_prefix) + "*", count=_AT_ONCE)}
-        keys = sorted(key for key in found if client.type(key) == b"list")
-        total = sum(int(client.llen(key)) for key in keys)
-
-    def rows() -> Iterator[tuple[str, int, str]]:
-        for key in keys:
-            session = key.decode(errors="replace").removeprefix(key_prefix)
-            start, batch = 1, [b""] * _AT_ONCE
-            while len(batch) == _AT_ONCE:
-                with _redis_errors():
-                    batch = client.lrange(key, -(start + _AT_ONCE - 1), -start)
-                for place, written in enumerate(reversed(batch), start):
-                    yield session, place, written.decode(errors="replace")
-                start += _AT_ONCE
-
-    where = client.connection_pool.connection_kwargs
-    origin = f"redis {where.get('host')} {where.get('port')} {where.get('path')} {where.get('db')} {key_prefix}"
-    return origin, total, rows()
-
-
-def _literally(text: str) -> str:
-    """A pattern that matches this text alone."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
-
-
-def _client(url: str) -> Any:
-    """A client for the server at ``url``; it connects when it is first used."""
-    redis = _package("redis", 'histories in Redis need the package redis: pip install "memwell[redis]"')
-    try:
-        return redis.Redis.from_url(url)
-    except ValueError as error:
-        raise ConfigurationError(f"no Redis server is named by {shown(url)}: {error}") from error
-
-
-@contextmanager
-def _redis_errors() -> Generator[None]:
-    # A client was made, so the package is installed.
-    errors: Any = import_module("redis.exceptions")
-    try:
-        yield
-    except (errors.ConnectionError, errors.TimeoutError) as error:
-        raise BackendUnavailable(f"the Redis server cannot be reached: {error}") from error
-    except errors.RedisError as error:
-        raise BackendError(f"the Redis server failed: {error}") from error
 
 
 class SQLChatMessageHistory(BaseChatMessageHistory):
@@ -394,8 +328,8 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         if connection_string and connection:
             # Programs written for LangChain expect an AssertionError here.
             raise AssertionError("connection_string and connection are mutually exclusive")
-        sa = _sqlalchemy()
-        self.engine = _engine(connection or connection_string, engine_args or {})
+        sa = sqlalchemy()
+        self.engine = sql_engine(connection or connection_string, engine_args or {})
         self.session_id = session_id
         self._session = sa.Column(session_id_field_name, sa.Text)
         self._id = sa.Column("id", sa.Integer, primary_key=True)
@@ -405,28 +339,28 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         # MySQL indexes no text without a length; this many characters of four bytes fit its shortest limit.
         prefix = {session_id_field_name: 191}
         sa.Index(f"ix_{table_name}_session", self._session, self._id, mysql_length=prefix)
-        with _sql_errors():
+        with sql_errors():
             self._table.create(self.engine, checkfirst=True)
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, oldest first."""
         rows = self._table.select().where(self._session == self.session_id).order_by(self._id)
-        with _sql_errors(), self.engine.connect() as connected:
+        with sql_errors(), self.engine.connect() as connected:
             found = connected.execute(rows).all()
-        return [message_from_json(_text(message), f"row {number}") for number, _, message in found]
+        return [message_from_json(message, f"row {number}") for number, _, message in found]
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction. Raises ``InvalidInput`` for one that is not plain data."""
         written = map(message_to_json if self._as_text else message_to_dict, messages)
         rows = [{self._session.name: self.session_id, "message": one} for one in written]
         if rows:
-            with _sql_errors(), self.engine.begin() as connected:
+            with sql_errors(), self.engine.begin() as connected:
                 connected.execute(self._table.insert(), rows)
 
     def clear(self) -> None:
         """Delete all messages of the session."""
-        with _sql_errors(), self.engine.begin() as connected:
+        with sql_errors(), self.engine.begin() as connected:
             connected.execute(self._table.delete().where(self._session == self.session_id))
 
 
@@ -441,82 +375,6 @@ class PostgresChatMessageHistory(SQLChatMessageHistory):
     def __init__(self, session_id: str, connection_string: str, table_name: str = "message_store") -> None:
         driver = connection_string.replace("postgresql://", "postgresql+psycopg://", 1)
         super().__init__(session_id, driver, table_name)
-
-
-def sql_messages(
-    connection: Any, table_name: str, session_id_field_name: str
-) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages of a table: their origin, their number, and each as session, position (from 1), JSON.
-
-    They come session by session. Nothing is written. Raises ``NotFound`` when there is no such table or it lacks a column.
-    """
-    sa, engine = _sqlalchemy(), _engine(connection, {})
-    with _sql_errors():
-        try:
-            table = sa.Table(table_name, sa.MetaData(), autoload_with=engine)
-            session, number, message = (table.c[name] for name in (session_id_field_name, "id", "message"))
-        except (sa.exc.NoSuchTableError, KeyError) as error:
-            raise NotFound(
-                f"there is no table {shown(table_name)} with the columns id, message and {session_id_field_name}"
-            ) from error
-        with engine.connect() as connected:
-            total = connected.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
-
-    def rows() -> Iterator[tuple[str, int, str]]:
-        statement = sa.select(session, message).order_by(session, number)
-        with _sql_errors(), engine.connect() as connected:
-            found = connected.execution_options(yield_per=_AT_ONCE).execute(statement)
-            for whose, of_one in groupby(found, key=lambda row: str(row[0])):
-                for place, (_, layout) in enumerate(of_one, 1):
-                    yield whose, place, _text(layout)
-
-    where = engine.url
-    # One file has one name however its path is written; a password does not belong in it and may change.
-    name = Path(where.database).resolve() if where.database and not where.host else where.database
-    return f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}", total, rows()
-
-
-def _text(layout: object) -> str:
-    # A column of PostgreSQL's own JSON type comes as data.
-    return layout if isinstance(layout, str) else json.dumps(layout)
-
-
-def _engine(connection: Any, options: dict[str, Any]) -> Any:
-    """The engine for a URL, or the one given. Raises ``ConfigurationError`` for a URL that names no database."""
-    sa = _sqlalchemy()
-    if isinstance(connection, sa.Engine):
-        return connection
-    if not isinstance(connection, str):
-        raise InvalidInput(
-            f"connection should be a connection string or an Engine of SQLAlchemy, not {shown(connection)}"
-        )
-    try:
-        return sa.create_engine(connection, **options)
-    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
-        raise ConfigurationError(f"the connection string names no database: {error}") from error
-
-
-@contextmanager
-def _sql_errors() -> Generator[None]:
-    exc = _sqlalchemy().exc
-    try:
-        yield
-    except (exc.OperationalError, exc.TimeoutError) as error:
-        raise BackendUnavailable(f"the database cannot be reached or is busy: {error}") from error
-    except exc.SQLAlchemyError as error:
-        raise BackendError(f"the database failed: {error}") from error
-
-
-def _sqlalchemy() -> Any:
-    return _package("sqlalchemy", 'histories in SQL need SQLAlchemy: pip install "memwell[sql]"')
-
-
-def _package(name: str, otherwise: str) -> Any:
-    """An optional package: only the programs that use such a history need it. Raises ``MissingDependency``."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependency(otherwise) from error
 
 
 # Any chat history as a conversation

@@ -228,7 +228,7 @@ class AIMessage(BaseMessage):
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
-        """The content as blocks: reasoning that came beside it first, tool calls that it does not hold last."""
+        """The content as blocks: first reasoning that came apart from it, last the tool calls that it does not hold."""
         blocks = super().content_blocks
         if blocks is self.content:
             return blocks
@@ -445,10 +445,10 @@ def message_to_json(message: Any, *, ensure_ascii: bool = True) -> str:
         raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
 
 
-def message_from_json(written: str | bytes, where: str) -> BaseMessage:
-    """The message of a layout in JSON. Raises ``InvalidInput`` that says ``where`` it was found."""
+def message_from_json(written: str | bytes | dict[str, Any], where: str) -> BaseMessage:
+    """The message of a layout, or of its JSON. Raises ``InvalidInput`` that says ``where`` it was found."""
     try:
-        return message_from_dict(json.loads(written))
+        return message_from_dict(written if isinstance(written, dict) else json.loads(written))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where} holds something that is no message: {error}") from error
 

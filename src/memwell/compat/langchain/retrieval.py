@@ -10,11 +10,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
-from memwell._asyncify import asyncify
 from memwell.compat.langchain.base import OneVariable, check_keys
 from memwell.compat.langchain.messages import is_message, text_of
 from memwell.errors import InvalidInput, NotFound, Unsupported
-from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, GateVerdict
 from memwell.longterm.memory import Memory
 from memwell.models.ports import Embedder, as_embedder
@@ -221,15 +219,6 @@ class MemwellVectorStore:
         self.space = as_space(space)
         self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_AdmitsAll())
 
-    @classmethod
-    def from_texts(
-        cls, texts: Iterable[str], embedding: Any = "local", metadatas: _Metadatas | None = None, **how: Any
-    ) -> MemwellVectorStore:
-        """A store with these texts in it."""
-        store = cls(embedder=embedding, **how)
-        store.add_texts(texts, metadatas)
-        return store
-
     def add_texts(
         self, texts: Iterable[str], metadatas: _Metadatas | None = None, *, ids: Sequence[str] | None = None
     ) -> list[str]:
@@ -255,9 +244,9 @@ class MemwellVectorStore:
         named = [getattr(one, "id", None) or new_id() for one in documents] if ids is None else ids
         return self.add_texts([one.page_content for one in documents], [one.metadata for one in documents], ids=named)
 
-    def similarity_search(self, query: str, k: int = 4, filter: FilterLike | None = None) -> list[Document]:  # noqa: A002 - LangChain's name for it
+    def similarity_search(self, query: str, k: int = 4) -> list[Document]:
         """The documents that answer the query best, best first."""
-        found = self.memory.recall(query, limit=k, where=filter) if query.strip() else []
+        found = self.memory.recall(query, limit=k) if query.strip() else []
         return [Document(one.text, one.metadata, id=one.id) for one in found]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
@@ -289,12 +278,6 @@ class MemwellVectorStore:
                 self.memory.get(id_)
                 self.memory.erase([id_])
 
-    aadd_texts = asyncify(add_texts)
-    aadd_documents = asyncify(add_documents)
-    asimilarity_search = asyncify(similarity_search)
-    adelete = asyncify(delete)
-    adelete_collection = asyncify(delete_collection)
-
 
 class MemwellRetriever:
     """Finds documents in a vector store."""
@@ -314,10 +297,6 @@ class MemwellRetriever:
     def add_documents(self, documents: Sequence[Any], *, ids: Sequence[str] | None = None) -> list[str]:
         """Store documents, and return their ids."""
         return self.vectorstore.add_documents(documents, ids=ids)
-
-    ainvoke = asyncify(invoke)
-    aget_relevant_documents = asyncify(get_relevant_documents)
-    aadd_documents = asyncify(add_documents)
 
 
 def _embedder(given: Any) -> Embedder | None:

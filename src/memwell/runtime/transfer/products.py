@@ -431,7 +431,7 @@ def _entity(item: dict[str, Any]) -> list[Arrival]:
 
 
 def plain_name(name: str) -> str:
-    """A name or a type as it is stored, without blanks around it: whoever adds a blank means the same one."""
+    """A name or a type as it is stored, without blanks around it: a model that adds a blank means the same one."""
     return name.replace("\t", " ").strip()
 
 

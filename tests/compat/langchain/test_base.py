@@ -16,10 +16,9 @@ from memwell.compat.langchain import (
     BaseMemory,
     ConversationBufferMemory,
     HumanMessage,
-    MissingKey,
     get_prompt_input_key,
 )
-from memwell.compat.langchain.base import WithFields, made_by
+from memwell.compat.langchain.base import MissingKey, WithFields, made_by
 from memwell.errors import InvalidInput
 
 

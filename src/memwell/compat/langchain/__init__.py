@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._package import load_lazily
-from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
+from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, get_prompt_input_key
 from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
@@ -64,14 +64,12 @@ from memwell.compat.langchain.messages import (
     ToolCall,
     ToolMessage,
     UsageMetadata,
-    from_core,
     get_buffer_string,
     message_chunk_to_message,
     message_from_dict,
     message_to_dict,
     messages_from_dict,
     messages_to_dict,
-    to_core,
     to_langchain_messages,
     tool_call,
 )
@@ -81,7 +79,6 @@ from memwell.compat.langchain.models import (
     KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT,
     SUMMARY_PROMPT,
     PromptTemplate,
-    as_llm,
     for_chain,
 )
 from memwell.compat.langchain.retrieval import (
@@ -107,12 +104,11 @@ __all__ = [
     "ENTITY_EXTRACTION_PROMPT", "ENTITY_SUMMARIZATION_PROMPT", "EntityInfo", "FileChatMessageHistory",
     "FunctionMessage", "HumanMessage", "InMemoryChatMessageHistory", "InMemoryEntityStore", "InputTokenDetails",
     "KG_TRIPLE_DELIMITER", "KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT", "KnowledgeTriple", "MemoryMetrics",
-    "MemwellChatMessageHistory", "MemwellRetriever", "MemwellVectorStore", "MissingKey", "NetworkxEntityGraph",
-    "OutputTokenDetails", "PostgresChatMessageHistory", "PromptTemplate", "ReadOnlySharedMemory",
-    "RedisChatMessageHistory", "RedisEntityStore", "RemoveMessage", "SQLChatMessageHistory", "SQLiteEntityStore",
-    "SUMMARY_PROMPT", "SimpleMemory", "SummarizerMixin", "SystemMessage", "ThreadChatMessageHistory",
-    "ThreadEntityStore", "ToolCall", "ToolMessage", "UsageMetadata", "VectorStoreRetrieverMemory", "as_llm",
-    "conversation", "for_chain", "from_core", "get_buffer_string", "get_prompt_input_key", "import_redis",
-    "import_sql", "message_chunk_to_message", "message_from_dict", "message_to_dict", "messages_from_dict",
-    "messages_to_dict", "parse_triples", "to_core", "to_langchain_messages", "tool_call",
+    "MemwellChatMessageHistory", "MemwellRetriever", "MemwellVectorStore", "NetworkxEntityGraph", "OutputTokenDetails",
+    "PostgresChatMessageHistory", "PromptTemplate", "ReadOnlySharedMemory", "RedisChatMessageHistory",
+    "RedisEntityStore", "RemoveMessage", "SQLChatMessageHistory", "SQLiteEntityStore", "SUMMARY_PROMPT",
+    "SimpleMemory", "SummarizerMixin", "SystemMessage", "ThreadChatMessageHistory", "ThreadEntityStore", "ToolCall",
+    "ToolMessage", "UsageMetadata", "VectorStoreRetrieverMemory", "conversation", "for_chain", "get_buffer_string",
+    "get_prompt_input_key", "import_redis", "import_sql", "message_chunk_to_message", "message_from_dict",
+    "message_to_dict", "messages_from_dict", "messages_to_dict", "parse_triples", "to_langchain_messages", "tool_call",
 ]  # fmt: skip

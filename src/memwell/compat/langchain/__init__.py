@@ -91,7 +91,7 @@ from memwell.compat.langchain.retrieval import (
 if TYPE_CHECKING:
     from memwell.runtime.transfer.langchain import import_redis, import_sql
 
-_LAZY = dict.fromkeys(("import_redis", "import_sql"), "memwell.runtime.transfer.langchain")
+_LAZY = {"import_redis": "memwell.runtime.transfer.langchain", "import_sql": "memwell.runtime.transfer.langchain"}
 """Loaded when first used, because they take long to load."""
 
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)

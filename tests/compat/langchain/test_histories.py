@@ -232,6 +232,12 @@ def test_encodings(path: Path, encoding: str | None, ensure_ascii: bool) -> None
     assert [message.content for message in history.messages] == [words, words, words, "theirs"]
 
 
+def test_half_a_character_is_escaped_as_langchain_does(path: Path) -> None:
+    history = FileChatMessageHistory(path)
+    history.add_user_message("你\ud800好")
+    assert TheirFile(str(path)).messages == history.messages == [HumanMessage("你\ud800好")]
+
+
 def test_a_message_that_cannot_be_written_changes_nothing(path: Path) -> None:
     history = FileChatMessageHistory(path, encoding="ascii", ensure_ascii=False)
     history.add_user_message("a")

@@ -220,8 +220,10 @@ class FileChatMessageHistory(BaseChatMessageHistory):
     def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
         with locked(self._path.with_name(f"{self._path.name}.lock")):
             new = change(*self._read())
+            # UTF-8 has no half of a pair of surrogates, and this escape of one is JSON's own.
+            errors = "backslashreplace" if self.encoding == "utf-8" else "strict"
             try:
-                data = new.encode(self.encoding)
+                data = new.encode(self.encoding, errors)
             except UnicodeEncodeError as error:
                 raise InvalidInput(f"a message cannot be written in {self.encoding!r}: {error}") from error
             replace_file(self._path, data)

@@ -102,7 +102,7 @@ $(VENV)/bench.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[bench])
 
 $(VENV)/server.stamp: pyproject.toml $(IF_UNSOUND)
-	$(call install,[server])
+	$(call install,[mcp,server])
 
 run: $(VENV)/server.stamp
 	@$(BIN)/memwell serve $(ARGS)

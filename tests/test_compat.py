@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("agentscope", "basememory", "dbgpt", "guide", "langchain")
 TESTS = {"agentscope": ROOT / "tests", "basememory": ROOT / "tests", "guide": ROOT / "tests"}
-TESTS["dbgpt"] = ROOT / "tests" / "compat" / "dbgpt"
+TESTS |= {"dbgpt": ROOT / "tests" / "compat" / "dbgpt", "langchain": ROOT / "tests" / "compat"}
 """The folder to which the names of tests on a page are relative."""
 
 
@@ -44,7 +44,7 @@ def names_in(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("room", TESTS)
 def test_every_promise_on_the_page_has_its_test(room: str) -> None:
-    named = re.findall(r"^\| .* \| `([\w/]+\.py)::([\w:]+)` \|$", page(room), re.MULTILINE)
+    named = re.findall(r"^\| .* \| `([\w./]+\.py)::([\w:]+)` \|$", page(room), re.MULTILINE)
     files = {file: (TESTS[room] / file).read_text(encoding="utf-8") for file, _ in named}
     defined = {file: names_in(ast.parse(text)) for file, text in files.items()}
     assert len(named) >= 20

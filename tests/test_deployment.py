@@ -6,6 +6,7 @@ A tool that is not here is skipped by name; what the rest of the file asks is as
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -13,7 +14,8 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -339,3 +341,93 @@ def test_the_rules_are_about_figures_that_exist():
     source = (ROOT / "src" / "memwell" / "runtime" / "metrics.py").read_text(encoding="utf-8")
     assert len(used) >= 5
     assert used <= set(re.findall(r'"(memwell_\w+)"', source))
+
+
+# Beside the packages whose vocabularies memwell speaks. Their requirements are as they were published; pip's own resolver
+# chooses among packages that are nothing but a name, a version and requirements, so no index is asked.
+
+PUBLISHED = {
+    "agentscope 1.0.21": ["mcp>=1.13", "numpy", "opentelemetry-sdk>=1.39.0", "sqlalchemy"],
+    "dbgpt 0.8.2": [
+        *("pydantic>=2.6.0", "aiohttp==3.8.4", "chardet==5.1.0"),
+        *('mcp>=1.8.0; extra == "agent"', 'numpy<2.0.0,>=1.21.0; extra == "agent"'),
+        *('fastapi<0.113.0,>=0.100.0; extra == "client"', 'httpx; extra == "client"'),
+    ],
+    "fastapi 0.112.4": ["starlette<0.39.0,>=0.37.2", "pydantic>=1.7.4"],
+    "mcp 1.26.0": ["starlette>=0.27", "pydantic>=2.11"],
+    "mcp 2.3.0": ["starlette>=0.27", "sse-starlette>=3.0.0", "pydantic>=2.12"],
+    "sse-starlette 3.7.0": ["starlette>=0.49.1"],
+    **{f"numpy {version}": [] for version in ("1.26.4", "2.4.6")},
+    **{f"starlette {version}": [] for version in ("0.38.6", "1.10.0")},
+    **{f"{name} 99": [] for name in ("aiohttp", "pydantic")},
+    "aiohttp 3.8.4": [],
+    "chardet 5.1.0": [],
+    "opentelemetry-sdk 1.45.2": [],
+    "sqlalchemy 2.1.8": [],
+}
+
+
+def put_wheel(folder: Path, name: str, version: str, requires: list[str], extras: Iterable[str]) -> None:
+    stem = f"{name.replace('-', '_')}-{version}"
+    fields = [f"Requires-Dist: {one}" for one in requires] + [f"Provides-Extra: {one}" for one in extras]
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        metadata = "\n".join(["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *fields])
+        wheel.writestr(f"{stem}.dist-info/METADATA", metadata)
+        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any")
+        wheel.writestr(f"{stem}.dist-info/RECORD", "")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with memwell as ``pyproject.toml`` declares it, and with all that it and the others require."""
+    folder = tmp_path_factory.mktemp("index")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: project["optional-dependencies"][name] for name in ("mcp", "server", "langchain", "redis", "sql")}
+    needed = [*project["dependencies"], *(f'{one}; extra == "{name}"' for name, them in extras.items() for one in them)]
+    put_wheel(folder, "memwell", project["version"], needed, extras)
+    for package, requires in PUBLISHED.items():
+        name, version = package.split()
+        put_wheel(folder, name, version, requires, ("agent", "client") if name == "dbgpt" else ())
+    known = {package.split()[0] for package in PUBLISHED}
+    for one in needed:
+        # Of the others the oldest version will do: nobody else asks for them.
+        name, version = re.match(r"([\w-]+)(?:\[\w+\])?[>=]=([\d.]+)", one).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        if name not in known:
+            put_wheel(folder, name, version, [], ())
+    return folder
+
+
+def resolved(index: Path, *wanted: str) -> dict[str, str] | None:
+    """The versions that pip would install together; None when there are none."""
+    command = [sys.executable, "-m", "pip", "--isolated", "install", "--dry-run", "--ignore-installed", "--no-index"]
+    report = ["--quiet", "--report", "-", "--find-links", str(index), *wanted]
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    done = subprocess.run([*command, *report], capture_output=True, text=True, check=False, env=bare)
+    if done.returncode:
+        assert "ResolutionImpossible" in done.stderr, done.stderr
+        return None
+    return {one["metadata"]["name"]: one["metadata"]["version"] for one in json.loads(done.stdout)["install"]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "versions"),
+    [
+        (["memwell[mcp,server]"], {"mcp": "2.3.0", "numpy": "2.4.6", "starlette": "1.10.0"}),
+        # AgentScope 1 calls what mcp 2 no longer has.
+        (["memwell[langchain,redis,server,sql]", "agentscope<2", "mcp<2"], {"mcp": "1.26.0", "agentscope": "1.0.21"}),
+        (["memwell[langchain,redis,server,sql]", "dbgpt[agent]"], {"numpy": "1.26.4"}),
+        (["memwell[mcp,server]", "dbgpt[agent]"], {"numpy": "1.26.4", "mcp": "2.3.0"}),
+        (["memwell[langchain,redis,server,sql]", "dbgpt[client]"], {"starlette": "0.38.6"}),
+        (["memwell[server]", "dbgpt[agent,client]", "agentscope<2", "mcp<2"], {"mcp": "1.26.0", "numpy": "1.26.4"}),
+    ],
+)
+def test_what_installs_together(index: Path, wanted: list[str], versions: dict[str, str]) -> None:
+    found = resolved(index, *wanted)
+    assert found is not None
+    assert versions.items() <= found.items()
+
+
+def test_what_does_not_install_together(index: Path) -> None:
+    # The page says so, and that the service goes without.
+    assert resolved(index, "memwell[mcp]", "agentscope<2", "mcp<2") is None
+    assert resolved(index, "memwell[mcp]", "dbgpt[client]") is None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import math
+import os
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -240,6 +244,41 @@ def test_a_chain_keeps_its_sessions(backend: Backend):
     assert talk.invoke({"input": "d"}, of("bob")).text == "seven"
     assert spoken(get_history("ann")) == ["a", "one two", "c", "five six"]
     assert spoken(get_history("bob")) == ["b", "three four", "d", "seven"]
+
+
+def test_nothing_blocks_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    blocking: list[str] = []
+
+    def watch(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            files = [frame.f_code.co_filename for frame, _ in traceback.walk_stack(None)]
+            # The thread of a loop has one that runs; a loop's own helper threads have none.
+            if asyncio._get_running_loop() is not None and any("src/memwell" in one for one in files):
+                blocking.append(f"{name}{args!r}")
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for name in ("stat", "lstat", "readlink", "open", "mkdir", "unlink", "fsync", "getcwd"):
+        watch(os, name)
+    watch(builtins, "open")
+    watch(time, "sleep")
+    watch(room, "shared_backend")
+
+    async def talked() -> None:
+        # A relative path is looked up, and the store is opened, with the first call.
+        talk = chain(lambda session: MemwellChatMessageHistory(session, str(tmp_path / "chat.db")), "one", "two")
+        await talk.ainvoke({"input": "a"}, of("ann"))
+        await talk.ainvoke({"input": "b"}, of("ann"))
+        history = MemwellChatMessageHistory("ann", str(tmp_path / "chat.db"))
+        assert len(await history.aget_messages()) == 4
+        assert "ann" in repr(history)
+        await history.aclear()
+
+    asyncio.run(talked())
+    assert blocking == []
 
 
 class Bytes:

@@ -633,10 +633,19 @@ def test_why_it_could_not_be_loaded_is_raised_to_everybody_who_asks(monkeypatch:
     asyncio.run(twice())
 
 
-def test_that_it_is_not_installed_is_told_at_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(MissingDependency, match="memwell\\[server\\]"):
-        LazyMcp()
+def test_without_its_package_a_request_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in sys.modules if name.startswith("memwell.service.mcp")]:
+        monkeypatch.delitem(sys.modules, name)
+    # An mcp of before 2, which other packages ask for, has no mcp_types.
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+
+    async def once() -> None:
+        app = LazyMcp()
+        with pytest.raises(MissingDependency, match="memwell\\[mcp\\]"):
+            await asked(app)
+        await app.close()
+
+    asyncio.run(once())
 
 
 def test_a_service_starts_without_it():

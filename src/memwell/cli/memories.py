@@ -413,7 +413,7 @@ def _from_url(
         return import_agentscope(engine.memory, source, user=user, key_prefix=key_prefix or "", progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
-    from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415 - slow to load
+    from memwell.runtime.transfer.langchain import import_redis, import_sql  # noqa: PLC0415 - slow to load
 
     if source.startswith(("redis://", "rediss://", "unix://")):
         return import_redis(engine.memory, source, key_prefix=key_prefix or "message_store:", progress=progress)

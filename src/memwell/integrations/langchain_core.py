@@ -14,7 +14,7 @@ too, when langchain-core is not installed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -29,7 +29,7 @@ from memwell.longterm.memory import HasMemory, Memory, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.messages import Message
 from memwell.models.ports import Embedder
-from memwell.records import DEFAULT_SPACE, Hit, Record, Space, SpaceLike, as_space, paged
+from memwell.records import DEFAULT_SPACE, Hit, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage.registry import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
 from memwell.values import check_count, check_text, check_type, new_id, shown
@@ -214,16 +214,23 @@ def _generation(kept: dict[str, Any]) -> Generation:
 class MemwellChatMessageHistory(BaseChatMessageHistory):
     """A conversation that is on disk when a call returns, and read alike by other threads and processes.
 
-    It is the thread ``session_id`` of the space, and ``history`` is the same conversation as memwell sees it. Messages of
-    every type come back as they went in, ids, tool calls, usage and artifacts included; the same id may come twice. Raises
-    what ``open_backend`` raises, and ``InvalidInput`` for a session without a name.
+    It is the thread ``session_id`` of the space. Messages of every type come back as they went in, ids, tool calls, usage
+    and artifacts included; the same id may come twice. The store is opened with the first call, so that making a history
+    never blocks an event loop; that call raises what ``open_backend`` raises. Raises ``InvalidInput`` for a session without
+    a name.
     """
 
     def __init__(
         self, session_id: str, url_or_backend: Store = DEFAULT_URL, *, space: SpaceLike = DEFAULT_SPACE
     ) -> None:
         self.session_id = session_id
-        self.history = History(shared_backend(url_or_backend), session_id, space=space)
+        self._store = url_or_backend
+        self._thread = Thread(as_space(space), session_id)
+
+    @cached_property
+    def history(self) -> History:
+        """The same conversation as memwell sees it."""
+        return History(shared_backend(self._store), self.session_id, space=self._thread.space)
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -253,7 +260,7 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
     aclear = asyncify(clear)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.session_id!r}, space={self.history.thread.space!r})"
+        return f"{type(self).__name__}({self.session_id!r}, space={self._thread.space!r})"
 
 
 def _is_theirs(message: Message) -> bool:

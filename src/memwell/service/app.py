@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -23,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
-from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
+from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
 from memwell.runtime.wire.codec import Key, http_problem, problem_of
@@ -56,12 +55,10 @@ if TYPE_CHECKING:
 class LazyMcp:
     """An ASGI app that starts MCP for the first request. Close it in the same event loop.
 
-    Raises ``MissingDependency`` at once where the package is not installed.
+    A request raises ``MissingDependency`` where the package is not installed; the rest of the service needs none.
     """
 
     def __init__(self) -> None:
-        if find_spec("mcp") is None:
-            raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"')
         self._started: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._running: asyncio.Task[None] | None = None
         self._end = asyncio.Event()
@@ -96,7 +93,7 @@ class LazyMcp:
 
 
 def _load() -> StreamableHTTPSessionManager:
-    from memwell.service.mcp.server import http_manager  # noqa: PLC0415 - slow to load
+    from memwell.service.mcp import http_manager  # noqa: PLC0415 - slow to load
 
     return http_manager()
 

@@ -16,10 +16,9 @@ from memwell.compat.langchain import (
     BaseMemory,
     ConversationBufferMemory,
     HumanMessage,
-    MissingKey,
     get_prompt_input_key,
 )
-from memwell.compat.langchain.base import WithFields, made_by
+from memwell.compat.langchain.base import MissingKey, WithFields, made_by
 from memwell.errors import InvalidInput
 
 
@@ -118,6 +117,20 @@ def test_texts_of_messages_and_blocks_are_content(kind: Any) -> None:
     memory.save_context({"input": blocks}, {"output": kind("x").text})
     expected = [HumanMessage("I am fine."), AIMessage(""), HumanMessage(blocks), AIMessage("x")]
     assert memory.load_memory_variables({})["history"] == expected
+
+
+@pytest.mark.parametrize("kind", [(HumanMessage, AIMessage), (theirs.HumanMessage, theirs.AIMessage)])
+def test_a_message_is_saved_as_it_is(kind: Any) -> None:
+    called = kind[1]("see", tool_calls=[{"name": "f", "args": {}, "id": "1"}])
+    memory = ConversationBufferMemory(return_messages=True)
+    memory.save_context({"input": kind[0]("hi", id="7")}, {"output": called})
+    assert memory.load_memory_variables({})["history"] == [HumanMessage("hi", id="7"), called]
+
+
+def test_none_is_a_history_of_its_own() -> None:
+    memory, other = ConversationBufferMemory(chat_memory=None), ConversationBufferMemory(chat_memory=None)
+    memory.save_context({"input": "a"}, {"output": "b"})
+    assert (memory.buffer, other.buffer, memory.input_key) == ("Human: a\nAI: b", "", None)
 
 
 class Counting(BaseMemory):

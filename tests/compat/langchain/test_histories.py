@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import langchain_core.messages as theirs
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from memwell.compat.langchain.histories import (
     FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
+    PostgresChatMessageHistory,
     RedisChatMessageHistory,
     SQLChatMessageHistory,
     ThreadChatMessageHistory,
@@ -58,6 +60,7 @@ from memwell.storage import open_backend
 from memwell.storage.registry import close_shared, shared_backend
 from memwell.strategies.state import StrategyState
 from memwell.values import now
+from tests.engines import postgres
 from tests.ports import closed_port
 from tests.servers import redis_server
 
@@ -65,6 +68,7 @@ with warnings.catch_warnings():
     # It says that it is no longer maintained.
     warnings.simplefilter("ignore")
     from langchain_community.chat_message_histories import FileChatMessageHistory as TheirFile
+    from langchain_community.chat_message_histories import PostgresChatMessageHistory as TheirPostgres
     from langchain_community.chat_message_histories import RedisChatMessageHistory as TheirRedis
     from langchain_community.chat_message_histories import SQLChatMessageHistory as TheirSql
 
@@ -120,6 +124,16 @@ def test_a_message_may_come_twice_and_assigning_replaces(history: ThreadChatMess
         with pytest.raises(InvalidInput):
             history.add_messages([*SAID, *wrong])
     assert history.messages == [SAID[1], SAID[1], *SAID]
+
+
+@pytest.mark.filterwarnings("ignore:The class `InMemoryChatMessageHistory` was deprecated")
+def test_equal_histories_are_equal() -> None:
+    one, other = InMemoryChatMessageHistory(SAID), InMemoryChatMessageHistory(SAID)
+    assert one == other == Theirs(messages=theirs.messages_from_dict(messages_to_dict(SAID)))
+    other.add_user_message("more")
+    assert one != other
+    assert one != SAID
+    assert ChatMessageHistory() == InMemoryChatMessageHistory()
 
 
 def test_a_session_survives_a_restart(tmp_path: Path) -> None:
@@ -178,7 +192,9 @@ def test_the_file_has_langchains_layout(path: Path) -> None:
     history.add_messages([])
     history.add_user_message("more")
     assert TheirFile(str(path)).messages == history.messages == [*SAID, HumanMessage("more")]
-    assert path.read_text() == json.dumps(theirs.messages_to_dict(TheirFile(str(path)).messages))
+    layouts = theirs.messages_to_dict(TheirFile(str(path)).messages)
+    assert path.read_bytes() == json.dumps(layouts, ensure_ascii=False).encode()
+    assert "你好" in path.read_text("utf-8")
 
 
 @settings(max_examples=25)
@@ -214,6 +230,12 @@ def test_encodings(path: Path, encoding: str | None, ensure_ascii: bool) -> None
     assert again.messages == history.messages == FileChatMessageHistory(path, encoding=encoding).messages
     again.add_user_message("theirs")
     assert [message.content for message in history.messages] == [words, words, words, "theirs"]
+
+
+def test_half_a_character_is_escaped_as_langchain_does(path: Path) -> None:
+    history = FileChatMessageHistory(path)
+    history.add_user_message("你\ud800好")
+    assert TheirFile(str(path)).messages == history.messages == [HumanMessage("你\ud800好")]
 
 
 def test_a_message_that_cannot_be_written_changes_nothing(path: Path) -> None:
@@ -402,7 +424,11 @@ def test_time_to_live(url: str) -> None:
     assert history.redis_client.ttl("p:s") <= 5
     history.add_user_message("more")
     assert 90 < history.redis_client.ttl("p:s") <= 100
-    assert RedisChatMessageHistory("t", url).redis_client.ttl("message_store:t") == -2
+    by_default, for_ever = RedisChatMessageHistory("t", url), RedisChatMessageHistory("t", url, ttl=None)
+    for other, least in ((by_default, 86_000), (for_ever, -1)):
+        other.clear()
+        other.add_user_message("x")
+        assert least <= other.redis_client.ttl("message_store:t") <= max(least, 86_400)
 
 
 def test_what_cannot_be(url: str) -> None:
@@ -481,6 +507,30 @@ def test_both_may_write_in_turn_in_sql(engine: Engine, ours_first: bool) -> None
     assert made[0].messages == made[1].messages == []
     indexes = inspect(engine).get_indexes("message_store")
     assert [one["column_names"] for one in indexes] == ([["session_id", "id"]] if ours_first else [])
+
+
+def test_both_may_write_in_turn_in_postgres() -> None:
+    url = postgres.server().url()
+    for ours_first in (True, False):
+        with psycopg.connect(url) as connection:
+            connection.execute("DROP TABLE IF EXISTS message_store")
+        made: list[Any] = []
+        for make in (PostgresChatMessageHistory, TheirPostgres)[:: 1 if ours_first else -1]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made.append(make("s", url))
+        made[0].add_user_message("first")
+        made[1].add_messages(SAID)
+        made[0].add_ai_message("last")
+        assert made[0].messages == made[1].messages == [HumanMessage("first"), *SAID, AIMessage("last")]
+        # LangChain's own leaves its transaction open, which would hold up the next statements.
+        next(one for one in made if isinstance(one, TheirPostgres)).connection.close()
+        mine = next(one for one in made if isinstance(one, PostgresChatMessageHistory))
+        mine.clear()
+        assert mine.messages == []
+        mine.engine.dispose()
+    with closed_port() as port, pytest.raises(BackendUnavailable):
+        PostgresChatMessageHistory("s", f"postgresql://nobody@127.0.0.1:{port}/none")
 
 
 def test_one_transaction_for_all(engine: Engine) -> None:

@@ -26,10 +26,9 @@ from memwell.compat.langchain import (
     PromptTemplate,
     ReadOnlySharedMemory,
     SimpleMemory,
-    as_llm,
     for_chain,
 )
-from memwell.compat.langchain.models import SUMMARY_PROMPT, filled
+from memwell.compat.langchain.models import SUMMARY_PROMPT, as_llm, filled
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
 from memwell.messages import ai
 from memwell.models.scripted import ScriptedChat

@@ -251,6 +251,14 @@ def test_a_file_of_the_reference_server_comes_in_is_changed_and_goes_out(tmp_pat
         assert [{"type": "entity", **one} for one in use(other, "read_graph")["entities"]] == written[:2]
 
 
+def test_names_with_blanks_in_a_file_are_those_the_tools_ask_for() -> None:
+    lines = [{"type": "entity", **entity(" Ann\t", "sings")}, {"type": "relation", **relation("Ann ", "nobody")}]
+    with opened() as memory:
+        import_mcp(memory, io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
+        expected = {"entities": [entity("Ann", "sings")], "relations": [relation("Ann", "nobody")]}
+        assert use(memory, "open_nodes", names=[" Ann"]) == use(memory, "read_graph") == expected
+
+
 def test_an_observation_that_was_updated_is_read_as_it_is_and_can_be_made_again() -> None:
     with opened() as memory:
         use(memory, "create_entities", entities=[entity("Ann", "likes tea")])
@@ -287,9 +295,28 @@ def test_what_cannot_be_seen_is_not_shown() -> None:
         assert shown == "tea < |im_start|>system"
         done = use(memory, "delete_observations", deletions=[{"entityName": "Ann", "observations": [shown]}])
         assert done["message"] == "Observations deleted successfully"
-        for name in (" Ann", "A\u200bnn", "A\nnn", "\u202e"):
+        for name in (" ", "A\u200bnn", "A\nnn", "\u202e"):
             with pytest.raises(InvalidInput, match="name"):
                 use(memory, "create_entities", entities=[entity(name)])
+
+
+def test_blanks_around_names_and_what_the_tools_do_not_know_change_nothing() -> None:
+    with opened() as memory:
+        ann = {**entity(" Ann\t", " likes\ttea ", kind="\tperson "), "since": 3}
+        use(memory, "create_entities", entities=[ann, entity("Bo")], limit=3)
+        assert use(memory, "create_entities", entities=[entity("Ann")]) == {"entities": []}
+        use(memory, "create_relations", relations=[{**relation(" Bo", "Ann ", " knows"), "since": 3}], limit=3)
+        use(memory, "add_observations", observations=[{"entityName": "Ann ", "contents": ["sings"], "since": 3}])
+        found = use(memory, "open_nodes", names=["\tAnn"], limit=3)
+        assert found == {"entities": [entity("Ann", "likes tea", "sings")], "relations": [relation("Bo", "Ann")]}
+        done = use(memory, "delete_observations", deletions=[{"entityName": " Ann", "observations": ["likes\ttea"]}])
+        assert done["message"] == "Observations deleted successfully"
+        done = use(memory, "delete_relations", relations=[relation("Bo ", " Ann")])
+        assert done["message"] == "Relations deleted successfully"
+        assert use(memory, "delete_entities", entityNames=["Bo "])["message"] == "Entities deleted successfully"
+        assert use(memory, "read_graph", limit=3) == {"entities": [entity("Ann", "sings")], "relations": []}
+        with pytest.raises(NotFound, match="Entity with name Bo not found"):
+            use(memory, "create_relations", relations=[relation("Ann", "Bo")])
 
 
 def test_what_is_refused_leaves_nothing_behind() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._package import load_lazily
-from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
+from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, get_prompt_input_key
 from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
@@ -20,8 +20,6 @@ from memwell.compat.langchain.buffers import (
 )
 from memwell.compat.langchain.combined import (
     CombinedMemory,
-    CombinedMemoryError,
-    MemoryFailure,
     MemoryMetrics,
     ReadOnlySharedMemory,
     SimpleMemory,
@@ -46,6 +44,7 @@ from memwell.compat.langchain.histories import (
     FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
+    PostgresChatMessageHistory,
     RedisChatMessageHistory,
     SQLChatMessageHistory,
     ThreadChatMessageHistory,
@@ -53,21 +52,26 @@ from memwell.compat.langchain.histories import (
 )
 from memwell.compat.langchain.messages import (
     AIMessage,
+    AnyMessage,
     BaseMessage,
     ChatMessage,
     FunctionMessage,
     HumanMessage,
+    InputTokenDetails,
+    OutputTokenDetails,
     RemoveMessage,
     SystemMessage,
+    ToolCall,
     ToolMessage,
-    from_core,
+    UsageMetadata,
     get_buffer_string,
+    message_chunk_to_message,
     message_from_dict,
     message_to_dict,
     messages_from_dict,
     messages_to_dict,
-    to_core,
     to_langchain_messages,
+    tool_call,
 )
 from memwell.compat.langchain.models import (
     ENTITY_EXTRACTION_PROMPT,
@@ -75,7 +79,6 @@ from memwell.compat.langchain.models import (
     KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT,
     SUMMARY_PROMPT,
     PromptTemplate,
-    as_llm,
     for_chain,
 )
 from memwell.compat.langchain.retrieval import (
@@ -86,26 +89,26 @@ from memwell.compat.langchain.retrieval import (
 )
 
 if TYPE_CHECKING:
-    from memwell.compat.langchain.importing import import_redis, import_sql
+    from memwell.runtime.transfer.langchain import import_redis, import_sql
 
-_LAZY = {"import_redis": ".importing", "import_sql": ".importing"}
+_LAZY = {"import_redis": "memwell.runtime.transfer.langchain", "import_sql": "memwell.runtime.transfer.langchain"}
 """Loaded when first used, because they take long to load."""
 
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
-    "AIMessage", "BaseChatMemory", "BaseChatMessageHistory", "BaseEntityStore", "BaseMemory", "BaseMessage",
-    "ChatMessage", "ChatMessageHistory", "CombinedMemory", "CombinedMemoryError", "ConversationBufferMemory",
+    "AIMessage", "AnyMessage", "BaseChatMemory", "BaseChatMessageHistory", "BaseEntityStore", "BaseMemory",
+    "BaseMessage", "ChatMessage", "ChatMessageHistory", "CombinedMemory", "ConversationBufferMemory",
     "ConversationBufferWindowMemory", "ConversationEntityMemory", "ConversationKGMemory",
     "ConversationSummaryBufferMemory", "ConversationSummaryMemory", "ConversationTokenBufferMemory", "Document",
     "ENTITY_EXTRACTION_PROMPT", "ENTITY_SUMMARIZATION_PROMPT", "EntityInfo", "FileChatMessageHistory",
-    "FunctionMessage", "HumanMessage", "InMemoryChatMessageHistory", "InMemoryEntityStore", "KG_TRIPLE_DELIMITER",
-    "KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT", "KnowledgeTriple", "MemoryFailure", "MemoryMetrics",
-    "MemwellChatMessageHistory", "MemwellRetriever", "MemwellVectorStore", "MissingKey", "NetworkxEntityGraph",
-    "PromptTemplate", "ReadOnlySharedMemory", "RedisChatMessageHistory", "RedisEntityStore", "RemoveMessage",
-    "SQLChatMessageHistory", "SQLiteEntityStore", "SUMMARY_PROMPT", "SimpleMemory", "SummarizerMixin", "SystemMessage",
-    "ThreadChatMessageHistory", "ThreadEntityStore", "ToolMessage", "VectorStoreRetrieverMemory", "as_llm",
-    "conversation", "for_chain", "from_core", "get_buffer_string", "get_prompt_input_key", "import_redis", "import_sql",
-    "message_from_dict", "message_to_dict", "messages_from_dict", "messages_to_dict", "parse_triples", "to_core",
-    "to_langchain_messages",
+    "FunctionMessage", "HumanMessage", "InMemoryChatMessageHistory", "InMemoryEntityStore", "InputTokenDetails",
+    "KG_TRIPLE_DELIMITER", "KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT", "KnowledgeTriple", "MemoryMetrics",
+    "MemwellChatMessageHistory", "MemwellRetriever", "MemwellVectorStore", "NetworkxEntityGraph", "OutputTokenDetails",
+    "PostgresChatMessageHistory", "PromptTemplate", "ReadOnlySharedMemory", "RedisChatMessageHistory",
+    "RedisEntityStore", "RemoveMessage", "SQLChatMessageHistory", "SQLiteEntityStore", "SUMMARY_PROMPT",
+    "SimpleMemory", "SummarizerMixin", "SystemMessage", "ThreadChatMessageHistory", "ThreadEntityStore", "ToolCall",
+    "ToolMessage", "UsageMetadata", "VectorStoreRetrieverMemory", "conversation", "for_chain", "get_buffer_string",
+    "get_prompt_input_key", "import_redis", "import_sql", "message_chunk_to_message", "message_from_dict",
+    "message_to_dict", "messages_from_dict", "messages_to_dict", "parse_triples", "to_langchain_messages", "tool_call",
 ]  # fmt: skip

@@ -17,7 +17,14 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.histories import BaseChatMessageHistory, InMemoryChatMessageHistory, conversation
-from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, from_core, to_langchain_messages
+from memwell.compat.langchain.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    from_core,
+    is_message,
+    to_langchain_messages,
+)
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
@@ -79,7 +86,11 @@ class WithFields:
         if unknown := next((name for name in given if name not in known), None):
             raise InvalidInput(f"{type(self).__name__} has no field {unknown!r}; its fields are {', '.join(known)}")
         for name in known:
-            setattr(self, name, given[name] if name in given else self._default(name))
+            # None stands for a default that each object makes for itself, such as a new history.
+            is_given = name in given and (
+                given[name] is not None or not isinstance(getattr(type(self), name, 0), partial)
+            )
+            setattr(self, name, given[name] if is_given else self._default(name))
 
     def _named(self, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
         most = len(self._positional)
@@ -169,12 +180,14 @@ class BaseChatMemory(BaseMemory, ABC):
     return_messages: bool = False
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store the input as a human's message and the output as a model's, both or neither.
+        """Store the input as a human's message and the output as a model's, both or neither; a message as it is.
 
         Raises ``InvalidInput`` when it is not clear which they are, and for content that is neither text nor blocks.
         """
         said, answered = self._get_input_output(inputs, outputs)
-        self.chat_memory.add_messages(self._for_history([HumanMessage(said), AIMessage(answered)]))
+        spoken = ((HumanMessage, said), (AIMessage, answered))
+        turn: list[BaseMessage] = [one if is_message(one) else make(one) for make, one in spoken]
+        self.chat_memory.add_messages(self._for_history(turn))
 
     def clear(self) -> None:
         """Delete the conversation."""

@@ -9,11 +9,10 @@ import warnings
 from abc import ABC
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, made_by
-from memwell.errors import InvalidInput, MemwellError
-from memwell.values import shown
+from memwell.errors import InvalidInput
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseMemory)
@@ -23,29 +22,12 @@ _ENOUGH_FOR_P95 = 20
 _MEGABYTE = 1024 * 1024
 
 
-class MemoryFailure(NamedTuple):
-    """A member of a ``CombinedMemory`` that failed, and its error."""
-
-    memory: BaseMemory
-    error: Exception
-
-
-class CombinedMemoryError(MemwellError):
-    """Members of a ``CombinedMemory`` failed; the others did their work. ``failures`` has each with its error."""
-
-    def __init__(self, verb: str, failures: Sequence[MemoryFailure]) -> None:
-        errors = "; ".join(f"{type(one.memory).__name__}: {shown(str(one.error))}" for one in failures)
-        super().__init__(f"{len(failures)} of the memories could not {verb}: {errors}")
-        self.failures = list(failures)
-
-
 class CombinedMemory(BaseMemory):
     """Several memories, each with variables of its own.
 
-    A member that fails does not stop the others. Loading gives what the others found and warns; saving and clearing raise
-    ``CombinedMemoryError`` after every member was called. A ``ValueError`` or ``KeyError``, the caller's mistake, is raised
-    as it is. ``failures`` has those of the last call. Raises ``InvalidInput`` for no member, and for a variable that two
-    members have.
+    A member that fails does not stop the others: a ``RuntimeWarning`` says which failed and why, and ``failures`` has the
+    errors of the last call by the member's class. When all fail, the first error is raised. Raises ``InvalidInput`` for no
+    member, and for a variable that two members have.
     """
 
     memories: list[BaseMemory]
@@ -55,7 +37,7 @@ class CombinedMemory(BaseMemory):
         super().__init__(*args, **given)
         self.memories = list(self.memories)
         _check_members(self.memories)
-        self.failures: list[MemoryFailure] = []
+        self.failures: list[tuple[str, Exception]] = []
         self._operations = 0
         self._load_times: deque[float] = deque(maxlen=_LAST)
         self._save_times: deque[float] = deque(maxlen=_LAST)
@@ -66,11 +48,7 @@ class CombinedMemory(BaseMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The variables of all members. Raises ``InvalidInput`` when two give the same."""
-        found = self._each(lambda memory: memory.load_memory_variables(inputs), self._load_times)
-        if self.failures and len(self.failures) == len(self.memories):
-            self._raise_failures("load")
-        if self.failures:
-            warnings.warn(str(CombinedMemoryError("load", self.failures)), RuntimeWarning, stacklevel=2)
+        found = self._each("load", lambda memory: memory.load_memory_variables(inputs), self._load_times)
         merged: dict[str, Any] = {}
         for variables in found:
             if repeated := merged.keys() & variables.keys():
@@ -79,14 +57,14 @@ class CombinedMemory(BaseMemory):
         return merged
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        self._each(lambda memory: memory.save_context(inputs, outputs), self._save_times)
-        self._raise_failures("save")
+        """Store the turn in every member."""
+        self._each("save", lambda memory: memory.save_context(inputs, outputs), self._save_times)
 
     def clear(self) -> None:
-        self._each(lambda memory: memory.clear())
-        self._raise_failures("be cleared")
+        """Clear every member."""
+        self._each("clear", lambda memory: memory.clear())
 
-    def _each(self, call: Callable[[BaseMemory], T], times: deque[float] | None = None) -> list[T]:
+    def _each(self, verb: str, call: Callable[[BaseMemory], T], times: deque[float] | None = None) -> list[T]:
         """Call every member and return the results; the failures go to ``failures``."""
         begun = time.perf_counter()
         found: list[T] = []
@@ -95,18 +73,21 @@ class CombinedMemory(BaseMemory):
             try:
                 found.append(call(memory))
             except Exception as error:  # noqa: BLE001 - whatever a member raises, the others must be called too
-                self.failures.append(MemoryFailure(memory, error))
+                self.failures.append((type(memory).__name__, error))
         if times is not None:
             times.append(time.perf_counter() - begun)
             self._operations += 1
-        for failure in self.failures:
-            if isinstance(failure.error, ValueError | KeyError):
-                raise failure.error
+        if len(self.failures) == len(self.memories):
+            raise self.failures[0][1]
+        if self.failures:
+            errors = "; ".join(self._failed())
+            warnings.warn(
+                f"{len(self.failures)} of the memories failed to {verb}: {errors}", RuntimeWarning, stacklevel=3
+            )
         return found
 
-    def _raise_failures(self, verb: str) -> None:
-        if self.failures:
-            raise CombinedMemoryError(verb, self.failures) from self.failures[0].error
+    def _failed(self) -> list[str]:
+        return [f"{name}: {error}" for name, error in self.failures]
 
     def get_memory_by_type(self, memory_type: type[M]) -> M | None:
         """The first member of a class, or None."""
@@ -124,7 +105,7 @@ class CombinedMemory(BaseMemory):
             "average_load_time": _average(loads),
             "average_save_time": _average(saves),
             "memory_variables": self.memory_variables,
-            "failures": [f"{type(one.memory).__name__}: {one.error}" for one in self.failures],
+            "failures": self._failed(),
         }
 
 
@@ -272,7 +253,8 @@ class MemoryMetrics(_Around):
         """
         with self._lock:
             timed = [(verb, list(self.metrics[f"{verb}_times"])) for verb in ("load", "save")]
-            counts = {f"{verb}s": self.metrics[f"{verb}_count"] for verb in ("load", "save", "clear", "error")}
+            counts = {f"{verb}s": self.metrics[f"{verb}_count"] for verb in ("load", "save", "error")}
+            operations = counts["loads"] + counts["saves"] + self.metrics["clear_count"]
             usage, last_error = dict(self.memory_usage), self.metrics["last_error"]
         return {
             "memory_type": self.memory_type,
@@ -282,7 +264,7 @@ class MemoryMetrics(_Around):
                 **{f"p95_{verb}_time": _p95(times) for verb, times in timed},
             },
             "memory_usage": usage,
-            "error_rate": counts["errors"] / max(sum(counts.values()) - counts["errors"], counts["errors"], 1),
+            "error_rate": counts["errors"] / max(operations, counts["errors"], 1),
             "last_error": last_error,
         }
 

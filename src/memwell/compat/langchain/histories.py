@@ -6,15 +6,11 @@
 from __future__ import annotations
 
 import json
-import locale
 import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -28,25 +24,18 @@ from memwell.compat.langchain.messages import (
     kind_of,
     message_from_dict,
     message_from_json,
+    message_to_dict,
     message_to_json,
     to_core,
 )
-from memwell.errors import (
-    BackendError,
-    BackendUnavailable,
-    ConfigurationError,
-    Conflict,
-    InvalidInput,
-    MissingDependency,
-    NotFound,
-    Unsupported,
-)
+from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History, HistoryReader
 from memwell.history.reading import thread_keys
 from memwell.history.writing import transaction_of
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread, paged
+from memwell.storage.clients import redis_client, redis_errors, sql_engine, sql_errors, sqlalchemy
 from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend, shared_backend
@@ -57,8 +46,6 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _THREAD = "chat"
-_AT_ONCE = 500
-"""How many messages are read from a server or a database in one step."""
 
 
 class BaseChatMessageHistory(ABC):
@@ -170,6 +157,13 @@ class InMemoryChatMessageHistory(ThreadChatMessageHistory):
         if messages is not None:
             self.add_messages(list(messages))
 
+    def __eq__(self, other: object) -> bool:
+        if type(self).__name__ != type(other).__name__:
+            return NotImplemented
+        return self.messages == cast(Any, other).messages
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - its messages change
+
 
 ChatMessageHistory = InMemoryChatMessageHistory
 
@@ -187,7 +181,7 @@ class MemwellChatMessageHistory(ThreadChatMessageHistory):
 
 
 class FileChatMessageHistory(BaseChatMessageHistory):
-    """The messages in the JSON file at ``file_path``, in LangChain's layout; the file is made when it is missing.
+    """The messages in the JSON file at ``file_path``, in LangChain's layout and UTF-8; it is made when it is missing.
 
     Every change replaces the whole file under a lock, so a reader or a crash finds the old file or the new one, and
     processes take turns. The lock is the file's name with ``.lock``. Raises ``InvalidInput`` naming the file when it is no
@@ -195,10 +189,10 @@ class FileChatMessageHistory(BaseChatMessageHistory):
     """
 
     def __init__(
-        self, file_path: str | os.PathLike[str], *, encoding: str | None = None, ensure_ascii: bool = True
+        self, file_path: str | os.PathLike[str], *, encoding: str | None = None, ensure_ascii: bool = False
     ) -> None:
         self.file_path = Path(file_path)
-        self.encoding = encoding
+        self.encoding = encoding or "utf-8"
         self.ensure_ascii = ensure_ascii
         # A link stays a link: the file it names is replaced.
         self._path = Path(os.path.realpath(file_path))
@@ -226,25 +220,24 @@ class FileChatMessageHistory(BaseChatMessageHistory):
     def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
         with locked(self._path.with_name(f"{self._path.name}.lock")):
             new = change(*self._read())
+            # UTF-8 has no half of a pair of surrogates, and this escape of one is JSON's own.
+            errors = "backslashreplace" if self.encoding == "utf-8" else "strict"
             try:
-                data = new.encode(self._encoding())
+                data = new.encode(self.encoding, errors)
             except UnicodeEncodeError as error:
-                raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
+                raise InvalidInput(f"a message cannot be written in {self.encoding!r}: {error}") from error
             replace_file(self._path, data)
 
     def _read(self) -> tuple[str, list[dict[str, Any]]]:
         """The array as text and its elements."""
         try:
-            return _array(self._path.read_bytes().decode(self._encoding()))
+            return _array(self._path.read_bytes().decode(self.encoding))
         except FileNotFoundError:
             return "[]", []
         except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"
             ) from error
-
-    def _encoding(self) -> str:
-        return self.encoding or locale.getpreferredencoding(False)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({os.fspath(self.file_path)!r})"
@@ -263,7 +256,7 @@ def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 class RedisChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a session in Redis, for ``ttl`` seconds after the last was added when that is given.
+    """The messages of a session in Redis, for ``ttl`` seconds after the last was added: by default a day, None for ever.
 
     The key is ``key_prefix`` and the session's id, its value the list of LangChain's own class, newest message first. It
     connects when it is first used. Raises ``BackendUnavailable`` when the server cannot be reached.
@@ -274,9 +267,9 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         session_id: str,
         url: str = "redis://localhost:6379/0",
         key_prefix: str = "message_store:",
-        ttl: int | None = None,
+        ttl: int | None = 60 * 60 * 24,
     ) -> None:
-        self.redis_client = _client(url)
+        self.redis_client = redis_client(url)
         self.session_id = session_id
         self.key_prefix = key_prefix
         self.ttl = ttl
@@ -289,7 +282,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first. They cannot be assigned: that raises ``NotImplementedError``."""
-        with _redis_errors():
+        with redis_errors():
             found: list[bytes] = self.redis_client.lrange(self.key, 0, -1)
         return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
@@ -302,7 +295,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         written = [message_to_json(one) for one in messages]
         if not written:
             return
-        with _redis_errors(), self.redis_client.pipeline(transaction=True) as together:
+        with redis_errors(), self.redis_client.pipeline(transaction=True) as together:
             together.lpush(self.key, *written)
             if self.ttl:
                 together.expire(self.key, self.ttl)
@@ -310,61 +303,8 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Remove all messages."""
-        with _redis_errors():
+        with redis_errors():
             self.redis_client.delete(self.key)
-
-
-def redis_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages under a prefix: their origin, their number, and each as session, position, JSON.
-
-    They come session by session, with positions from 1. Nothing is written.
-    """
-    client = _client(url)
-    with _redis_errors():
-        found = {bytes(key) for key in client.scan_iter(match=_literally(key_prefix) + "*", count=_AT_ONCE)}
-        keys = sorted(key for key in found if client.type(key) == b"list")
-        total = sum(int(client.llen(key)) for key in keys)
-
-    def rows() -> Iterator[tuple[str, int, str]]:
-        for key in keys:
-            session = key.decode(errors="replace").removeprefix(key_prefix)
-            start, batch = 1, [b""] * _AT_ONCE
-            while len(batch) == _AT_ONCE:
-                with _redis_errors():
-                    batch = client.lrange(key, -(start + _AT_ONCE - 1), -start)
-                for place, written in enumerate(reversed(batch), start):
-                    yield session, place, written.decode(errors="replace")
-                start += _AT_ONCE
-
-    where = client.connection_pool.connection_kwargs
-    origin = f"redis {where.get('host')} {where.get('port')} {where.get('path')} {where.get('db')} {key_prefix}"
-    return origin, total, rows()
-
-
-def _literally(text: str) -> str:
-    """A pattern that matches this text alone."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
-
-
-def _client(url: str) -> Any:
-    """A client for the server at ``url``; it connects when it is first used."""
-    redis = _package("redis", 'histories in Redis need the package redis: pip install "memwell[redis]"')
-    try:
-        return redis.Redis.from_url(url)
-    except ValueError as error:
-        raise ConfigurationError(f"no Redis server is named by {shown(url)}: {error}") from error
-
-
-@contextmanager
-def _redis_errors() -> Generator[None]:
-    # A client was made, so the package is installed.
-    errors: Any = import_module("redis.exceptions")
-    try:
-        yield
-    except (errors.ConnectionError, errors.TimeoutError) as error:
-        raise BackendUnavailable(f"the Redis server cannot be reached: {error}") from error
-    except errors.RedisError as error:
-        raise BackendError(f"the Redis server failed: {error}") from error
 
 
 class SQLChatMessageHistory(BaseChatMessageHistory):
@@ -373,6 +313,9 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
     ``connection`` is a URL or an engine of SQLAlchemy. A table that is made here has an index on the session, without which
     every read scans every row. Raises ``BackendUnavailable`` when the database cannot be reached.
     """
+
+    _as_text = True
+    """Whether a message is a text in the table, and not PostgreSQL's own JSON."""
 
     def __init__(
         self,
@@ -387,110 +330,53 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
         if connection_string and connection:
             # Programs written for LangChain expect an AssertionError here.
             raise AssertionError("connection_string and connection are mutually exclusive")
-        sa = _sqlalchemy()
-        self.engine = _engine(connection or connection_string, engine_args or {})
+        sa = sqlalchemy()
+        self.engine = sql_engine(connection or connection_string, engine_args or {})
         self.session_id = session_id
         self._session = sa.Column(session_id_field_name, sa.Text)
         self._id = sa.Column("id", sa.Integer, primary_key=True)
-        self._message = sa.Column("message", sa.Text)
+        kind = sa.Text if self._as_text else import_module("sqlalchemy.dialects.postgresql").JSONB
+        self._message = sa.Column("message", kind, nullable=self._as_text)
         self._table = sa.Table(table_name, sa.MetaData(), self._id, self._session, self._message)
         # MySQL indexes no text without a length; this many characters of four bytes fit its shortest limit.
         prefix = {session_id_field_name: 191}
         sa.Index(f"ix_{table_name}_session", self._session, self._id, mysql_length=prefix)
-        with _sql_errors():
+        with sql_errors():
             self._table.create(self.engine, checkfirst=True)
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, oldest first."""
         rows = self._table.select().where(self._session == self.session_id).order_by(self._id)
-        with _sql_errors(), self.engine.connect() as connected:
+        with sql_errors(), self.engine.connect() as connected:
             found = connected.execute(rows).all()
         return [message_from_json(message, f"row {number}") for number, _, message in found]
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction. Raises ``InvalidInput`` for one that is not plain data."""
-        rows = [{self._session.name: self.session_id, "message": message_to_json(one)} for one in messages]
+        written = map(message_to_json if self._as_text else message_to_dict, messages)
+        rows = [{self._session.name: self.session_id, "message": one} for one in written]
         if rows:
-            with _sql_errors(), self.engine.begin() as connected:
+            with sql_errors(), self.engine.begin() as connected:
                 connected.execute(self._table.insert(), rows)
 
     def clear(self) -> None:
         """Delete all messages of the session."""
-        with _sql_errors(), self.engine.begin() as connected:
+        with sql_errors(), self.engine.begin() as connected:
             connected.execute(self._table.delete().where(self._session == self.session_id))
 
 
-def sql_messages(
-    connection: Any, table_name: str, session_id_field_name: str
-) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages of a table: their origin, their number, and each as session, position (from 1), JSON.
+class PostgresChatMessageHistory(SQLChatMessageHistory):
+    """The messages of a session in PostgreSQL, in the table of LangChain's own class, whose messages are of the type JSONB.
 
-    They come session by session. Nothing is written. Raises ``NotFound`` when there is no such table or it lacks a column.
+    Needs SQLAlchemy and psycopg. Raises ``BackendUnavailable`` when the database cannot be reached.
     """
-    sa, engine = _sqlalchemy(), _engine(connection, {})
-    with _sql_errors():
-        try:
-            table = sa.Table(table_name, sa.MetaData(), autoload_with=engine)
-            session, number, message = (table.c[name] for name in (session_id_field_name, "id", "message"))
-        except (sa.exc.NoSuchTableError, KeyError) as error:
-            raise NotFound(
-                f"there is no table {shown(table_name)} with the columns id, message and {session_id_field_name}"
-            ) from error
-        with engine.connect() as connected:
-            total = connected.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
 
-    def rows() -> Iterator[tuple[str, int, str]]:
-        statement = sa.select(session, message).order_by(session, number)
-        with _sql_errors(), engine.connect() as connected:
-            found = connected.execution_options(yield_per=_AT_ONCE).execute(statement)
-            for whose, of_one in groupby(found, key=lambda row: str(row[0])):
-                for place, (_, layout) in enumerate(of_one, 1):
-                    # A column of PostgreSQL's own JSON type comes as data.
-                    yield whose, place, layout if isinstance(layout, str) else json.dumps(layout)
+    _as_text = False
 
-    where = engine.url
-    # One file has one name however its path is written; a password does not belong in it and may change.
-    name = Path(where.database).resolve() if where.database and not where.host else where.database
-    return f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}", total, rows()
-
-
-def _engine(connection: Any, options: dict[str, Any]) -> Any:
-    """The engine for a URL, or the one given. Raises ``ConfigurationError`` for a URL that names no database."""
-    sa = _sqlalchemy()
-    if isinstance(connection, sa.Engine):
-        return connection
-    if not isinstance(connection, str):
-        raise InvalidInput(
-            f"connection should be a connection string or an Engine of SQLAlchemy, not {shown(connection)}"
-        )
-    try:
-        return sa.create_engine(connection, **options)
-    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
-        raise ConfigurationError(f"the connection string names no database: {error}") from error
-
-
-@contextmanager
-def _sql_errors() -> Generator[None]:
-    exc = _sqlalchemy().exc
-    try:
-        yield
-    except (exc.OperationalError, exc.TimeoutError) as error:
-        raise BackendUnavailable(f"the database cannot be reached or is busy: {error}") from error
-    except exc.SQLAlchemyError as error:
-        raise BackendError(f"the database failed: {error}") from error
-
-
-def _sqlalchemy() -> Any:
-    return _package("sqlalchemy", 'histories in SQL need SQLAlchemy: pip install "memwell[sql]"')
-
-
-def _package(name: str, otherwise: str) -> Any:
-    """An optional package: only the programs that use such a history need it. Raises ``MissingDependency``."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependency(otherwise) from error
+    def __init__(self, session_id: str, connection_string: str, table_name: str = "message_store") -> None:
+        driver = connection_string.replace("postgresql://", "postgresql+psycopg://", 1)
+        super().__init__(session_id, driver, table_name)
 
 
 # Any chat history as a conversation

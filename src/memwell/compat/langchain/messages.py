@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from types import NoneType
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict, cast
 
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
@@ -21,6 +21,53 @@ Content: TypeAlias = str | list[str | dict[str, Any]]
 """What a message says: text, or a list of texts and blocks."""
 
 _Defaults: TypeAlias = Mapping[str, Callable[[], Any]]
+
+_BLOCKS = frozenset(
+    "text reasoning tool_call invalid_tool_call tool_call_chunk image audio file text-plain video server_tool_call "
+    "server_tool_call_chunk server_tool_result non_standard".split()
+)
+"""The types of LangChain's standard blocks. Any other is a provider's own."""
+
+_OF_CHUNKS = ("tool_call_chunks", "chunk_position")
+
+
+class ToolCall(TypedDict):
+    """A model's call of a tool."""
+
+    name: str
+    args: dict[str, Any]
+    id: str | None
+    type: NotRequired[Literal["tool_call"]]
+
+
+class InputTokenDetails(TypedDict, total=False):
+    """Kinds of tokens among those of a prompt."""
+
+    audio: int
+    cache_creation: int
+    cache_read: int
+
+
+class OutputTokenDetails(TypedDict, total=False):
+    """Kinds of tokens among those of an answer."""
+
+    audio: int
+    reasoning: int
+
+
+class UsageMetadata(TypedDict):
+    """How many tokens a model read and wrote."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    input_token_details: NotRequired[InputTokenDetails]
+    output_token_details: NotRequired[OutputTokenDetails]
+
+
+def tool_call(*, name: str, args: dict[str, Any], id: str | None) -> ToolCall:  # noqa: A002 - LangChain's name for it
+    """A model's call of a tool."""
+    return ToolCall(name=name, args=args, id=id, type="tool_call")
 
 
 class TextAccessor(str):
@@ -35,9 +82,9 @@ class TextAccessor(str):
 class BaseMessage:
     """One message: the fields below, those of its class, and any other field given by keyword.
 
-    Two messages are equal when their classes have the same name, ours or LangChain's, and all fields are equal. Raises
-    ``InvalidInput`` (a ``ValueError``) for content that is neither text nor a list of texts and blocks, and for a missing
-    field.
+    Two messages are equal when their classes have the same name, ours or LangChain's, and all fields are equal. A message
+    may be a field of a pydantic model. Raises ``InvalidInput`` (a ``ValueError``) for content that is neither text nor a
+    list of texts and blocks, and for a missing field.
     """
 
     type: str = ""
@@ -49,6 +96,7 @@ class BaseMessage:
 
     _own: ClassVar[_Defaults] = {}
     _required: ClassVar[tuple[str, ...]] = ()
+    _unshown: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
         given = self._prepared({"content": content if content_blocks is None else list(content_blocks), **fields})
@@ -80,9 +128,12 @@ class BaseMessage:
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
-        """The content as blocks; a provider's own block comes as it is."""
-        content = ([self.content] if self.content else []) if isinstance(self.content, str) else self.content
-        return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
+        """The content as LangChain's standard blocks; a provider's own block is the value of a ``non_standard`` one."""
+        if isinstance(self.content, str):
+            return [{"type": "text", "text": self.content}] if self.content else []
+        if self.response_metadata.get("output_version") == "v1":
+            return cast("list[dict[str, Any]]", self.content)
+        return [_block(block) for block in self.content]
 
     def model_dump(self, *, exclude: Iterable[str] = ()) -> dict[str, Any]:
         """All fields by name, as copies."""
@@ -102,11 +153,50 @@ class BaseMessage:
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - its fields may change
 
-    def __repr__(self) -> str:
-        fields = {
-            field: value for field, value in vars(self).items() if field != "type" and value not in (None, [], {})
+    def _shown(self) -> list[str]:
+        """The fields that are not empty, and those that LangChain always shows."""
+        always = {
+            "content",
+            *self._required,
+            "additional_kwargs",
+            "response_metadata",
+            "tool_calls",
+            "invalid_tool_calls",
         }
-        return f"{type(self).__name__}({', '.join(f'{field}={value!r}' for field, value in fields.items())})"
+        own = {"type": self.type, **{field: default() for field, default in self._own.items()}}
+        return [
+            f"{field}={value!r}"
+            for field, value in vars(self).items()
+            if field not in self._unshown and (field in always or value != own.get(field))
+        ]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._shown())})"
+
+    def __str__(self) -> str:
+        return " ".join(self._shown())
+
+    @classmethod
+    def _validated(cls, value: Any) -> BaseMessage:
+        """What a field of a pydantic model is given: a message, or its fields."""
+        if isinstance(value, cls):
+            return value
+        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else _fields_of(value)
+        made = _CLASSES.get(KINDS.get(fields.get("type", ""), ""), cls)
+        if not issubclass(made, cls):
+            raise InvalidInput(f"expected a {cls.__name__}, not {shown(fields)}")
+        return made(**fields)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        # Only pydantic calls it, so it is installed.
+        schema: Any = import_module("pydantic_core").core_schema
+        written = schema.plain_serializer_function_ser_schema(
+            BaseMessage.model_dump, return_schema=schema.dict_schema()
+        )
+        return schema.no_info_plain_validator_function(
+            cls._validated, serialization=written, json_schema_input_schema=schema.dict_schema()
+        )
 
 
 class HumanMessage(BaseMessage):
@@ -125,9 +215,9 @@ class AIMessage(BaseMessage):
     """What a model said, and the tools it called."""
 
     type = "ai"
-    tool_calls: list[dict[str, Any]]
+    tool_calls: list[ToolCall]
     invalid_tool_calls: list[dict[str, Any]]
-    usage_metadata: dict[str, Any] | None
+    usage_metadata: UsageMetadata | None
     _own: ClassVar[_Defaults] = {"tool_calls": list, "invalid_tool_calls": list, "usage_metadata": lambda: None}
 
     def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
@@ -135,6 +225,23 @@ class AIMessage(BaseMessage):
         if calls:
             fields.setdefault("tool_calls", calls)
         super().__init__(content, content_blocks, **fields)
+
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """The content as blocks: first reasoning that came apart from it, last the tool calls that it does not hold."""
+        blocks = super().content_blocks
+        if blocks is self.content:
+            return blocks
+        named = {block.get("id") for block in blocks if block.get("type") == "tool_call"}
+        blocks += [
+            {"type": "tool_call", **{field: call[field] for field in ("id", "name", "args")}}
+            for call in self.tool_calls
+            if call["id"] and call["id"] not in named
+        ]
+        thought = self.additional_kwargs.get("reasoning_content")
+        if isinstance(thought, str) and all(block.get("type") != "reasoning" for block in blocks):
+            blocks.insert(0, {"type": "reasoning", "reasoning": thought})
+        return blocks
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         if "tool_calls" in fields:
@@ -154,6 +261,7 @@ class ToolMessage(BaseMessage):
     status: Literal["success", "error"]
     _own: ClassVar[_Defaults] = {"tool_call_id": str, "artifact": lambda: None, "status": lambda: "success"}
     _required = ("tool_call_id",)
+    _unshown = ("additional_kwargs", "response_metadata")
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         content = fields["content"]
@@ -201,6 +309,9 @@ _CLASSES: dict[str, type[BaseMessage]] = {
     one.type: one
     for one in (HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage)
 }
+AnyMessage: TypeAlias = (
+    HumanMessage | AIMessage | SystemMessage | ToolMessage | FunctionMessage | ChatMessage | RemoveMessage
+)
 _PLAIN: dict[Role, type[BaseMessage]] = {Role.HUMAN: HumanMessage, Role.SYSTEM: SystemMessage, Role.AI: AIMessage}
 
 
@@ -211,6 +322,8 @@ def _content(value: Any) -> Content:
     if isinstance(value, str):
         # The text of a message is a subclass of str, and a store takes only str itself.
         return str(value)
+    if is_message(value):
+        return _content(value.content)
     if isinstance(value, list | tuple):
         items = [str(one) if isinstance(one, str) else one for one in cast("Sequence[Any]", value)]
         if all(isinstance(one, str | dict) for one in items):
@@ -232,17 +345,29 @@ def _text_or_none(value: Any, what: str) -> str | None:
     return check_type(value, (str, NoneType), f"a message's {what} must be text")
 
 
-def _tool_call(call: Any) -> dict[str, Any]:
+def _block(block: str | dict[str, Any]) -> dict[str, Any]:
+    match block:
+        case str():
+            return {"type": "text", "text": block}
+        case {"type": "image_url", "image_url": str(url) | {"url": str(url)}} if not url.startswith("data:"):
+            return {"type": "image", "url": url}
+        case {"type": str(kind)} if kind in _BLOCKS:
+            return block
+        case _:
+            return {"type": "non_standard", "value": block}
+
+
+def _tool_call(call: Any) -> ToolCall:
     match call:
         case {"name": str(name), "args": dict()}:
-            return {"name": name, "args": call["args"], "id": call.get("id"), "type": "tool_call"}
+            return tool_call(name=name, args=call["args"], id=call.get("id"))
         case _:
             raise InvalidInput(f"a tool call has a name, args and an id, not {shown(call)}")
 
 
 def _invalid_call(call: Any) -> dict[str, Any]:
     given = _mapping(call, "a tool call")
-    return {**{field: given.get(field) for field in ("name", "args", "id", "error")}, "type": "invalid_tool_call"}
+    return {"type": "invalid_tool_call", **{field: given.get(field) for field in ("id", "name", "args", "error")}}
 
 
 def is_message(value: object) -> bool:
@@ -304,6 +429,14 @@ def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessag
     return [message_from_dict(one) for one in messages]
 
 
+def message_chunk_to_message(chunk: Any) -> Any:
+    """The whole message of a chunk of LangChain's; any other message as it is."""
+    if KINDS.get(chunk.type) in (None, chunk.type):
+        return chunk
+    fields = {field: value for field, value in _fields_of(chunk).items() if field not in _OF_CHUNKS}
+    return message_from_dict({"type": chunk.type, "data": fields})
+
+
 def message_to_json(message: Any, *, ensure_ascii: bool = True) -> str:
     """The layout as JSON text. Raises ``InvalidInput`` for a message that is not plain data."""
     try:
@@ -312,10 +445,10 @@ def message_to_json(message: Any, *, ensure_ascii: bool = True) -> str:
         raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
 
 
-def message_from_json(written: str | bytes, where: str) -> BaseMessage:
-    """The message of a layout in JSON. Raises ``InvalidInput`` that says ``where`` it was found."""
+def message_from_json(written: str | bytes | dict[str, Any], where: str) -> BaseMessage:
+    """The message of a layout, or of its JSON. Raises ``InvalidInput`` that says ``where`` it was found."""
     try:
-        return message_from_dict(json.loads(written))
+        return message_from_dict(written if isinstance(written, dict) else json.loads(written))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{where} holds something that is no message: {error}") from error
 

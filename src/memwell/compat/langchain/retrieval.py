@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, TypeAlias, cast
 
-from memwell._asyncify import asyncify
 from memwell.compat.langchain.base import OneVariable, check_keys
-from memwell.errors import InvalidInput, NotFound
-from memwell.filters import FilterLike
+from memwell.compat.langchain.messages import is_message, text_of
+from memwell.errors import InvalidInput, NotFound, Unsupported
 from memwell.longterm.gate import Gate, GateVerdict
 from memwell.longterm.memory import Memory
-from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder, as_embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.registry import Store, open_backend, shared_backend
@@ -41,16 +40,21 @@ class Document:
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - its metadata may change
 
+    def __str__(self) -> str:
+        return f"page_content='{self.page_content}'" + (f" metadata={self.metadata}" if self.metadata else "")
+
     def __repr__(self) -> str:
-        return f"Document(page_content={shown(self.page_content)}, metadata={shown(self.metadata)})"
+        id_ = "" if self.id is None else f"id={self.id!r}, "
+        return f"Document({id_}metadata={self.metadata}, page_content={self.page_content!r})"
 
 
 class VectorStoreRetrieverMemory(OneVariable):
-    """Stores every turn as a document; loading finds those that are relevant to the input.
+    """Stores every turn as a document of what was said; loading finds those that are relevant to the input.
 
-    Answers of the retriever are cached for the last ``cache_size`` queries, 0 for none, until this memory writes or the
-    ``version`` of its vector store, where it has one, changes. A document's metadata has its time, the input, the output
-    and a conversation id.
+    ``retriever`` is a retriever or a vector store, LangChain's own or ours. A document reads ``Human: …`` and ``AI: …``;
+    its metadata has its time, which is shown before it, the input, the output and a conversation id. Answers of the
+    retriever are cached for the last ``cache_size`` queries, 0 for none, until this memory writes or the ``version`` of its
+    vector store, where it has one, changes.
     """
 
     retriever: Any
@@ -76,12 +80,14 @@ class VectorStoreRetrieverMemory(OneVariable):
         self._retrieval_time = 0.0
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The turns that are relevant to the input: their texts, or the documents with ``return_docs``.
+        """The turns that are relevant to the input: their texts, each after its time, or the documents with
+        ``return_docs``.
 
         Raises ``InvalidInput`` when it is not clear which the input is, or when it is no text.
         """
-        documents = self._retrieved(check_text(self._input(inputs), "the input"))
-        return {self.memory_key: documents if self.return_docs else "\n".join(one.page_content for one in documents)}
+        asked = self._input(inputs)
+        documents = self._retrieved(check_text(text_of(asked.content) if is_message(asked) else asked, "the input"))
+        return {self.memory_key: documents if self.return_docs else "\n\n".join(map(_dated, documents))}
 
     def _retrieved(self, query: str) -> list[Any]:
         version = getattr(getattr(self.retriever, "vectorstore", None), "version", None)
@@ -102,31 +108,41 @@ class VectorStoreRetrieverMemory(OneVariable):
         return list(found)
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store the turn as one document: a line ``key: value`` for every input and output."""
+        """Store the turn as one document: a line for every input and output.
+
+        The input is the line ``Human: …`` and the output ``AI: …``; of several, each line begins with its own key.
+        """
         left_out = {self.memory_key, *self.exclude_input_keys}
-        asked = {key: value for key, value in check_keys(inputs, "inputs").items() if key not in left_out}
-        answered = dict(check_keys(outputs, "outputs"))
-        text = "\n".join(f"{key}: {value}" for key, value in (*asked.items(), *answered.items()))
+        asked = {key: _words(value) for key, value in check_keys(inputs, "inputs").items() if key not in left_out}
+        answered = {key: _words(value) for key, value in check_keys(outputs, "outputs").items()}
         metadata = {
-            "input": "\n".join(map(str, asked.values())),
-            "output": "\n".join(map(str, answered.values())),
+            "input": "\n".join(asked.values()),
+            "output": "\n".join(answered.values()),
             "timestamp": time.time(),
             # The same inputs have the same id.
             "conversation_id": hashlib.blake2b(str(asked).encode(errors="replace"), digest_size=4).hexdigest(),
         }
-        self._saved += _add_document(self.retriever, Document(text, metadata))
+        lines = [*_lines("Human", self.input_key, asked), *_lines("AI", "output", answered)]
+        self._saved += _add_document(self.retriever, Document("\n".join(lines), metadata))
         self._contexts_saved += 1
         self._documents_stored += 1
         self._query_cache.clear()
 
     def clear(self) -> None:
-        """Delete the documents that this object stored, if the store can delete, and reset the cache and the counts.
+        """Delete all documents of the store, and reset the cache and the counts.
 
-        Documents of others, and of this memory in an earlier process, stay.
+        In a store without ``delete_collection`` only the documents that this object stored are deleted. Raises
+        ``Unsupported`` for a store that cannot delete those either.
         """
-        delete = getattr(getattr(self.retriever, "vectorstore", None), "delete", None)
-        if self._saved and callable(delete):
+        store = getattr(self.retriever, "vectorstore", self.retriever)
+        if callable(delete_all := getattr(store, "delete_collection", None)):
+            delete_all()
+        elif len(self._saved) == self._documents_stored and callable(delete := getattr(store, "delete", None)):
             delete(list(self._saved))
+        elif self._documents_stored:
+            raise Unsupported(
+                f"{shown(store)} cannot delete documents: it has neither delete_collection nor ids to delete"
+            )
         self._begin()
 
     def get_retrieval_stats(self) -> dict[str, Any]:
@@ -144,8 +160,24 @@ class VectorStoreRetrieverMemory(OneVariable):
         }
 
 
+def _words(value: Any) -> str:
+    return text_of(value.content) if is_message(value) else str(value)
+
+
+def _lines(speaker: str, key: str | None, said: Mapping[str, str]) -> Iterator[str]:
+    spoken = next(iter(said)) if len(said) == 1 else key
+    return (f"{speaker if name == spoken else name}: {text}" for name, text in said.items())
+
+
+def _dated(document: Any) -> str:
+    when = document.metadata.get("timestamp")
+    if not isinstance(when, int | float):
+        return document.page_content
+    return f"[{datetime.fromtimestamp(when).astimezone():%Y-%m-%d %H:%M}] {document.page_content}"
+
+
 def _asked(retriever: Any, query: str) -> Sequence[Any]:
-    for method in ("invoke", "get_relevant_documents"):
+    for method in ("invoke", "get_relevant_documents", "similarity_search"):
         found: Any = getattr(retriever, method, None)
         if callable(found):
             return cast("Sequence[Any]", found(query))
@@ -187,15 +219,6 @@ class MemwellVectorStore:
         self.space = as_space(space)
         self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_AdmitsAll())
 
-    @classmethod
-    def from_texts(
-        cls, texts: Iterable[str], embedding: Any = "local", metadatas: _Metadatas | None = None, **how: Any
-    ) -> MemwellVectorStore:
-        """A store with these texts in it."""
-        store = cls(embedder=embedding, **how)
-        store.add_texts(texts, metadatas)
-        return store
-
     def add_texts(
         self, texts: Iterable[str], metadatas: _Metadatas | None = None, *, ids: Sequence[str] | None = None
     ) -> list[str]:
@@ -221,23 +244,10 @@ class MemwellVectorStore:
         named = [getattr(one, "id", None) or new_id() for one in documents] if ids is None else ids
         return self.add_texts([one.page_content for one in documents], [one.metadata for one in documents], ids=named)
 
-    def similarity_search(self, query: str, k: int = 4, filter: FilterLike | None = None) -> list[Document]:  # noqa: A002 - LangChain's name for it
+    def similarity_search(self, query: str, k: int = 4) -> list[Document]:
         """The documents that answer the query best, best first."""
-        return [document for document, _ in self.similarity_search_with_score(query, k, filter)]
-
-    def similarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        filter: FilterLike | None = None,  # noqa: A002 - LangChain's name for it
-    ) -> list[tuple[Document, float]]:
-        """The same, each with its score: the higher the better."""
-        found = self.memory.recall(query, limit=k, where=filter) if query.strip() else []
-        return [(_document(one), one.score) for one in found]
-
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids that exist."""
-        return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
+        found = self.memory.recall(query, limit=k) if query.strip() else []
+        return [Document(one.text, one.metadata, id=one.id) for one in found]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
         """Erase documents; a missing one is no error. Without ids nothing is erased."""
@@ -263,20 +273,10 @@ class MemwellVectorStore:
         self.backend.kv.put(self.space / "memwell", _WRITTEN, True)
 
     def _drop(self, ids: Iterable[str]) -> None:
-        if found := [id_ for id_ in ids if self._found(id_) is not None]:
-            self.memory.erase(found)
-
-    def _found(self, id_: str) -> Recalled | None:
-        with suppress(NotFound):
-            return self.memory.get(id_)
-
-    aadd_texts = asyncify(add_texts)
-    aadd_documents = asyncify(add_documents)
-    asimilarity_search = asyncify(similarity_search)
-    asimilarity_search_with_score = asyncify(similarity_search_with_score)
-    aget_by_ids = asyncify(get_by_ids)
-    adelete = asyncify(delete)
-    adelete_collection = asyncify(delete_collection)
+        for id_ in ids:
+            with suppress(NotFound):
+                self.memory.get(id_)
+                self.memory.erase([id_])
 
 
 class MemwellRetriever:
@@ -297,14 +297,6 @@ class MemwellRetriever:
     def add_documents(self, documents: Sequence[Any], *, ids: Sequence[str] | None = None) -> list[str]:
         """Store documents, and return their ids."""
         return self.vectorstore.add_documents(documents, ids=ids)
-
-    ainvoke = asyncify(invoke)
-    aget_relevant_documents = asyncify(get_relevant_documents)
-    aadd_documents = asyncify(add_documents)
-
-
-def _document(found: Recalled) -> Document:
-    return Document(found.text, found.metadata, id=found.id)
 
 
 def _embedder(given: Any) -> Embedder | None:

@@ -430,11 +430,17 @@ def _entity(item: dict[str, Any]) -> list[Arrival]:
     return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
 
 
+def plain_name(name: str) -> str:
+    """A name or a type as it is stored, without blanks around it: a model that adds a blank means the same one."""
+    return name.replace("\t", " ").strip()
+
+
 def observed(name: str, kind: str, observation: str | None) -> Arrival:
     """The memory of an observation of an entity; with None, of the entity alone.
 
     Secrets in the observation are redacted. Raises ``InvalidInput`` for a secret in the name or type.
     """
+    name, kind = plain_name(name), plain_name(kind)
     mcp = {"entity": name, "entityType": kind}
     if observation is None:
         _check_open(f"{name}: {kind}")
@@ -445,7 +451,7 @@ def observed(name: str, kind: str, observation: str | None) -> Arrival:
 
 def related(from_: str, to: str, kind: str) -> Arrival:
     """The memory of a relation. Raises ``InvalidInput`` when there is a secret in it."""
-    mcp = {"from": from_, "to": to, "relationType": kind}
+    mcp = {"from": plain_name(from_), "to": plain_name(to), "relationType": plain_name(kind)}
     _check_open(_sentence(mcp))
     return _mcp_arrival(mcp, *mcp.values())
 

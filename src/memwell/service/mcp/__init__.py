@@ -1,6 +1,6 @@
 """The MCP server: a memory as tools and resources for assistants, over standard streams or streamable HTTP.
 
-Importing this room raises ``MissingDependency`` when the package mcp is not installed.
+Importing this room raises ``MissingDependency`` when the package mcp is not installed, or is older than 2.3.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
         raise
-    raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"') from error
+    raise MissingDependency('the MCP server needs the package mcp, 2.3 or newer: pip install "memwell[mcp]"') from error
 
 __all__ = ["CALL", "TOOLS", "Choice", "build_server", "http_manager", "serve_stdio"]

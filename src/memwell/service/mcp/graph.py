@@ -20,7 +20,17 @@ from memwell.filters import AllOf, AnyOf, Filter, Where
 from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
-from memwell.runtime.transfer.products import KEY, Entity, McpGraph, McpRelation, Observed, observed, part_of, related
+from memwell.runtime.transfer.products import (
+    KEY,
+    Entity,
+    McpGraph,
+    McpRelation,
+    Observed,
+    observed,
+    part_of,
+    plain_name,
+    related,
+)
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of, shape
 from memwell.values import shown
@@ -301,9 +311,7 @@ def _checked(observation: str) -> str:
 
 def _check_name(name: str, what: str) -> None:
     if not name or clean(name) != name or "\n" in name:
-        raise InvalidInput(
-            f"{what} must be one line of text without blanks around it or characters that cannot be seen, not {shown(name)}"
-        )
+        raise InvalidInput(f"{what} must be one line of text without characters that cannot be seen, not {shown(name)}")
 
 
 def _says(entity: Entity, query: str) -> bool:
@@ -373,7 +381,10 @@ _RELATIONS = _many(GraphRelation)
 
 
 def _create_entities(memory: Engine, given: Any) -> ToolAnswer:
-    wanted = [Entity(one.name, one.entity_type, dict.fromkeys(one.observations)) for one in given.entities]
+    wanted = [
+        Entity(plain_name(one.name), plain_name(one.entity_type), dict.fromkeys(one.observations))
+        for one in given.entities
+    ]
     made = [_entity(one) for one in KnowledgeGraph(memory).create(wanted)]
     return ToolAnswer(json_of(made), Entities(made))
 
@@ -384,19 +395,19 @@ def _create_relations(memory: Engine, given: Any) -> ToolAnswer:
 
 
 def _add_observations(memory: Engine, given: Any) -> ToolAnswer:
-    done = KnowledgeGraph(memory).observe([(one.entity_name, one.contents) for one in given.observations])
+    done = KnowledgeGraph(memory).observe([(plain_name(one.entity_name), one.contents) for one in given.observations])
     added = [AddedObservations(name, contents) for name, contents in done]
     return ToolAnswer(json_of(added), Results(added))
 
 
 def _delete_entities(memory: Engine, given: Any) -> ToolAnswer:
-    done = KnowledgeGraph(memory).delete(given.entityNames)
+    done = KnowledgeGraph(memory).delete([plain_name(one) for one in given.entityNames])
     missing = f" Not found: {', '.join(done.missing)}"
     return _outcome(done, "Entities", len(given.entityNames), missing)
 
 
 def _delete_observations(memory: Engine, given: Any) -> ToolAnswer:
-    done = KnowledgeGraph(memory).retract([(one.entity_name, one.observations) for one in given.deletions])
+    done = KnowledgeGraph(memory).retract([(plain_name(one.entity_name), one.observations) for one in given.deletions])
     missing = f" Entities not found: {', '.join(done.missing)}" if done.missing else ""
     return _outcome(done, "Observations", sum(len(one.observations) for one in given.deletions), missing)
 
@@ -428,7 +439,7 @@ def _relation(one: McpRelation) -> GraphRelation:
 
 
 def _related(given: Any) -> list[McpRelation]:
-    return [McpRelation(one.from_, one.to, one.relation_type) for one in given.relations]
+    return [McpRelation(*map(plain_name, (one.from_, one.to, one.relation_type))) for one in given.relations]
 
 
 def _tool(
@@ -438,7 +449,8 @@ def _tool(
         name=name,
         title="",
         description=about,
-        takes=arguments(**takes),
+        # What is unknown is ignored, as by the reference server.
+        takes=arguments(False, **takes),
         gives=gives,
         does=does,
         scope=READ if gives is Nodes else WRITE,
@@ -510,7 +522,7 @@ GRAPH_TOOLS = (
     ),
     _tool(
         "open_nodes",
-        lambda memory, given: _nodes(KnowledgeGraph(memory).open(given.names)),
+        lambda memory, given: _nodes(KnowledgeGraph(memory).open([plain_name(one) for one in given.names])),
         Nodes,
         "Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",
         names=_NAMES,

@@ -332,10 +332,13 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"wrong arguments for {self.name}: they are nested too deep") from None
 
 
-def arguments(**fields: tuple[Any, ...]) -> Any:
-    """The shape of a tool's arguments: the type of each, and its default if it has one. An unknown one is refused."""
+def arguments(only: bool = True, /, **fields: tuple[Any, ...]) -> Any:
+    """The shape of a tool's arguments: the type of each, and its default if it has one.
+
+    An unknown one is refused; without ``only`` it is ignored.
+    """
     listed: list[Any] = [(name, *field) for name, field in fields.items()]
-    return msgspec.defstruct("Arguments", listed, frozen=True, kw_only=True, forbid_unknown_fields=True)
+    return msgspec.defstruct("Arguments", listed, frozen=True, kw_only=True, forbid_unknown_fields=only)
 
 
 def argument(about: str, type_: Any, *default: Any, **bounds: Any) -> tuple[Any, ...]:

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import memwell
 from memwell.cli import app
-from memwell.compat.langchain.importing import import_redis, import_sql
 from memwell.errors import BackendUnavailable, ConfigurationError, InvalidInput, NotFound
+from memwell.runtime.transfer.langchain import import_redis, import_sql
 from tests.ports import closed_port
 from tests.servers import redis_server
 

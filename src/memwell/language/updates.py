@@ -138,13 +138,12 @@ _SPEAKER = frozenset({""})
 def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
     """How the words of two statements relate, as numbers by name."""
     common = older.holders & newer.holders
-    roles = _EN_ROLES | _ZH_ROLES
     words = older.words - common
     least = min(len(words), len(newer.words)) or 1
     found = {
         # Two people that the speaker has to do with are not one.
         "same_holder": float(
-            bool(common) and (common != _SPEAKER or not (older.holders & roles and newer.holders & roles))
+            bool(common) and (common != _SPEAKER or not (older.holders & _ROLES and newer.holders & _ROLES))
         ),
         "same_topic": float(not older.topics.isdisjoint(newer.topics)),
         "same_words": len(words & newer.words) / least,
@@ -160,7 +159,7 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
     """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
     if found["denied"] or (corrects_earlier(newer.stated) and _states_same(newer, older, found)):
         return True
-    if not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
+    if older.numbers and not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
         return True
     if not _NOT_PLAIN.isdisjoint(newer.cues):
         return False
@@ -318,6 +317,7 @@ _CORRECTS = LazyPattern(
 ).search
 
 
+@lru_cache(_MANY)
 def corrects_earlier(text: str) -> bool:
     """Whether a text says that something was never so, rather than that it has changed."""
     return bool(corrects(text)) or (_RETRACTS(text) or _CORRECTS(text)) is not None
@@ -925,7 +925,8 @@ _ZH_CUES = {
 
 
 _KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
-_RELATIVES = _KIN - _EN_ROLES - _ZH_ROLES
+_ROLES = _EN_ROLES | _ZH_ROLES
+_RELATIVES = _KIN - _ROLES
 
 
 def _chinese(text: str) -> StatedText:

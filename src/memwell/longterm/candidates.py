@@ -146,7 +146,7 @@ def _known_spelling(name: str, snapshot: Snapshot) -> str:
     """A speaker, or else the only term of the records, that differs by one letter; the name itself if there is none."""
     if len(name) < _LEAST_SPELT:
         return name
-    known = {other for other in spellings(name) if other in snapshot.postings and not is_function_word(other)}
+    known = {other for other in snapshot.postings.known(spellings(name)) if not is_function_word(other)}
     if len(name) <= _SHORT:
         known = {other for other in known if other[0] == name[0]}
     speakers = {other for other in known if snapshot.speakers.named([other])}

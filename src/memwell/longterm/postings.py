@@ -197,6 +197,10 @@ class RowPostings:
     def __contains__(self, term: str) -> bool:
         return term in self._terms
 
+    def known(self, terms: Iterable[str]) -> list[str]:
+        """Those of many terms that some row has."""
+        return self._terms.known(terms)
+
     def __getitem__(self, term: str) -> Integers:
         """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
         return self._posting(self._number(term))
@@ -512,6 +516,18 @@ class Names:
             if number is not None:
                 self._numbers[name] = number
         return number
+
+    def known(self, names: Iterable[str]) -> list[str]:
+        """Those of many names that have a number."""
+        wanted = list(names)
+        hashes = np.fromiter(map(_hash, map(_encoded, wanted)), np.uint32, len(wanted))
+        saved = self._hashes.searchsorted(hashes, "right") > self._hashes.searchsorted(hashes)
+        # The hash of another name may be the same.
+        return [
+            name
+            for name, at in zip(wanted, saved.tolist(), strict=True)
+            if name in self._numbers or (at and name in self)
+        ]
 
     def add(self, name: str) -> int:
         """Give a number to a name that has none."""

@@ -316,7 +316,7 @@ def rank(
         return sorted(found, key=lambda one: -one.score)[:limit]
     # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
-    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late)
+    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late, max(_CLOSELY, wanted))
     scores = weights.piecewise.scores(observed.signals)
     order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
@@ -379,6 +379,9 @@ _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
+_CLOSELY = 64
+"""Of how many candidates the token vectors are compared: those that are the best without them."""
+_LATE = ("late", "late_best", "late_window")
 
 
 class SignalTable(NamedTuple):
@@ -395,11 +398,12 @@ def observe(
     allowed: Flags | None = None,
     count: int = CANDIDATES,
     late: BestMatches | None = None,
+    closely: int | None = None,
 ) -> SignalTable:
     """The signals of the candidates among the allowed rows (a flag for every row below the limit).
 
     There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
-    compares the pieces of the query with those of records.
+    compares the pieces of the query with those of the ``closely`` best by all other signals, or of all candidates.
     """
     snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
@@ -408,12 +412,21 @@ def observe(
     )
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
-        candidates = Candidates(snapshot, question, weights.decay, compared, rows, late)
-        for name in weights.piecewise.names:
+        candidates = Candidates(snapshot, question, weights.decay, compared, rows)
+        for name in sorted(weights.piecewise.names, key=_LATE.__contains__):
+            if name in _LATE and late is not None:
+                candidates.compare_tokens(late, _best_places(weights.piecewise.scores(signals.T), closely))
+                late = None
             found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
                 signals[_COLUMNS[name]] = found
     return SignalTable(rows, signals.T)
+
+
+def _best_places(scores: NDArray[np.float64], count: int | None) -> NDArray[np.intp]:
+    if count is None or len(scores) <= count:
+        return np.arange(len(scores))
+    return np.argpartition(scores, len(scores) - count)[-count:]
 
 
 class Candidates:
@@ -426,9 +439,8 @@ class Candidates:
         decay: float,
         compared: Compared,
         rows: NDArray[np.intp],
-        late: BestMatches | None = None,
     ) -> None:
-        self._best_matches = late
+        self._late: Floats | None = None
         self._snapshot, self._question, self._decay, self._rows = snapshot, question, decay, rows
         self._matches, words, dense, self._together = compared
         self._before, self._after = snapshot.previous[rows], snapshot.following[rows]
@@ -622,29 +634,29 @@ class Candidates:
         """The logarithm of its length, 1 at 65,536 characters."""
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
 
-    @cached_property
-    def _late(self) -> Floats | None:
-        """Late interaction of each candidate: alone, and with the record before it as one text."""
-        if self._best_matches is None or not self._has_dense:
-            return None
+    def compare_tokens(self, late: BestMatches, places: NDArray[np.intp]) -> None:
+        """Late interaction of the candidates at these places: of each alone, and with the record before it as one text."""
+        if not self._has_dense:
+            return
         # A missing neighbour is the record itself.
-        rows = self._rows
-        before = np.where(self._before == NOWHERE, rows, self._before)
-        wanted, places = np.unique(np.concatenate((rows, before)), return_inverse=True)
-        best = self._best_matches([self._snapshot.ids[row] for row in wanted.tolist()])
+        rows, before = self._rows[places], self._before[places]
+        before = np.where(before == NOWHERE, rows, before)
+        wanted, at = np.unique(np.concatenate((rows, before)), return_inverse=True)
+        best = late([self._snapshot.ids[row] for row in wanted.tolist()])
         if best is None:
-            return None
+            return
         best[:, ~self._snapshot.has_vector[wanted]] = np.nan
-        own, earlier = (best[:, part] for part in np.split(places, 2))
-        unknown = np.isnan(own[0])
+        own, earlier = (best[:, part] for part in np.split(at, 2))
+        scores = np.full((2, len(self._rows)), np.nan, np.float32)
+        scores[:, places] = own.sum(0), np.fmax(own, earlier).sum(0)
+        unknown = np.isnan(scores[0])
         if unknown.all():
-            return None
-        scores = np.stack((own.sum(0), np.fmax(own, earlier).sum(0)))
+            return
         if unknown.any():
             # As far from the others as its vector is: a text of another language must not lose for having no tokens.
-            dense = self._all_dense[rows]
+            dense = self._all_dense[self._rows]
             scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
-        return scores
+        self._late = scores
 
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:

@@ -224,9 +224,10 @@ class FoundTerms(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The occurrences of a query's terms: row, count, number of the term and score of each."""
+    """The occurrences of a query's terms: row, its place among the compared, count, number of the term, score."""
 
     rows: Integers
+    places: Integers | Rows
     counts: Floats
     terms: Integers
     scores: Floats
@@ -241,13 +242,19 @@ class Matches(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Scores of rows for a query; an extra last number, 0, stands for a missing neighbour."""
+    """Scores of the compared rows for a query, by place; an extra last number, 0, stands for a missing neighbour."""
 
     matches: Matches
     words: Floats
     dense: Floats
+    rows: Rows | None = None
+    """The compared rows, in order; None when all are."""
     together: Rows | None = None
-    """All rows of the candidates' sessions, if they are computed already."""
+    """All rows of the candidates' sessions, if they are known already."""
+
+    def places(self, rows: Integers | Rows) -> Integers | Rows:
+        """The places of compared rows, and the last one for a missing neighbour."""
+        return rows if self.rows is None else np.where(rows == NOWHERE, NOWHERE, np.searchsorted(self.rows, rows))
 
 
 def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: int = _SAMPLE_OF) -> Rows:
@@ -383,12 +390,15 @@ def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
     return scored(snapshot, found, rows, counts, found.sizes)
 
 
-def scored(snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Numbers, sizes: Numbers) -> Matches:
+def scored(
+    snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Numbers, sizes: Numbers, places: Rows | None = None
+) -> Matches:
     """Scored occurrences of terms, given term by term; ``sizes`` is the number for each term."""
     terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.intp))
     counts = counts.astype(np.float32)
     scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
-    return Matches(rows, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
+    at = rows if places is None else places
+    return Matches(rows, at, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
 
 
 def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:
@@ -609,19 +619,20 @@ def _compared(
         together = session_rows(snapshot, rows)
         wanted[together] = True
         among = np.flatnonzero(wanted)
-    matches, places = _matches_among(snapshot, found, wanted, among)
-    words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
-    words[among] = np.bincount(places, matches.scores, len(among))
+    matches = _matches_among(snapshot, found, wanted, among)
+    words = np.zeros(len(among) + 1, np.float32)
+    words[:-1] = np.bincount(matches.places, matches.scores, len(among))
+    dense = np.zeros(len(among) + 1, np.float32)
     if likely is not None and question.vector is not None:
-        # Rows that are not compared must not be the nearest of their session.
-        dense[:limit] = -1.0
         if together is not None:
             wanted[:] = False
             for some in (near, _may_be_nearest(snapshot, together, likely)):
                 wanted[some] = True
             near = np.flatnonzero(wanted)
-        dense[near] = snapshot.vectors.dots_of(near, question.vector)
-    return Compared(matches, words, dense, together)
+        # Rows that are not compared must not be the nearest of their session.
+        dense[:-1] = -1.0
+        dense[np.searchsorted(among, near)] = snapshot.vectors.dots_of(near, question.vector)
+    return Compared(matches, words, dense, among, together)
 
 
 def _doubt(snapshot: Snapshot, likely: Floats) -> float:
@@ -641,8 +652,8 @@ def _may_be_nearest(snapshot: Snapshot, rows: Rows, likely: Floats) -> Rows:
     return rows[places]
 
 
-def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: Rows) -> tuple[Matches, Rows]:
-    """The occurrences of terms in the wanted rows (given as flags and as rows), and the place of each in ``among``."""
+def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: Rows) -> Matches:
+    """The occurrences of terms in the wanted rows, given as flags and as rows."""
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
     for term in found.terms:
@@ -658,4 +669,4 @@ def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: 
         counts.append(how_often.take(inside))
     sizes = np.array([len(some) for some in places[1:]])
     whole = np.concatenate(places)
-    return scored(snapshot, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes), whole
+    return scored(snapshot, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes, whole)

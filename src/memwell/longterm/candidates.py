@@ -448,6 +448,8 @@ _SHORTLIST = 1_000
 """How many rows have exact scores before the candidates are chosen."""
 _LEFT_OUT = 0.125
 """The share of the query's weight, in its most common words, that only the shortlist is scored by."""
+_COMMON = 16
+"""A word that at least one in this many rows has is common."""
 _SIGNS_SUFFICE = 128
 """Shorter vectors are compared exactly: their signs say too little."""
 _DOUBT = 6.0
@@ -490,7 +492,7 @@ class _Shortlist:
         lengths = damping(self._snapshot, slice(self._snapshot.limit))
         for telling, term in terms:
             spared -= telling
-            if spared > 0.0 and self._snapshot.postings.column(term, self._snapshot.limit) is not None:
+            if spared > 0.0 and len(self._snapshot.postings[term]) * _COMMON >= self._snapshot.limit:
                 self._left_out.append((term, telling))
             else:
                 _add_term(self._snapshot, words, term, telling, lengths)
@@ -536,33 +538,22 @@ class _Shortlist:
         snapshot = self._snapshot
         found = np.zeros(len(rows), np.float32)
         for part, some in (
-            (1.0, rows),
+            (1.0, rows.astype(np.int32)),
             (NEIGHBOUR, snapshot.previous.take(rows)),
             (NEIGHBOUR, snapshot.following.take(rows)),
         ):
-            lengths, there = damping(snapshot, some), some != NOWHERE
+            lengths = damping(snapshot, some)
             for term, telling in self._left_out:
-                column = snapshot.postings.column(term, snapshot.limit)
-                if column is not None:
-                    counts = column.take(some).astype(np.float32) * there
-                    found += counts * np.float32(part * self._scale * telling * (K1 + 1.0)) / (counts + lengths)
+                counts = snapshot.postings.counts(term, some).astype(np.float32)
+                found += counts * np.float32(part * self._scale * telling * (K1 + 1.0)) / (counts + lengths)
         return found
 
 
 def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, lengths: Floats) -> None:
     """Add the score of a term to each row."""
-    telling *= K1 + 1.0
-    column = snapshot.postings.column(term, snapshot.limit)
-    if column is None:
-        rows, whole = unpacked(snapshot.postings[term])
-        counts, rows = whole.astype(np.float32), rows.astype(np.intp)
-        words[rows] += counts * np.float32(telling) / (counts + lengths[rows])
-    else:
-        counts = column[: snapshot.limit].astype(np.float32)
-        damped = counts + lengths
-        counts *= np.float32(telling)
-        counts /= damped
-        words[:-1] += counts
+    rows, counts = unpacked(snapshot.postings[term])
+    rows, counts = rows.astype(np.intp), counts.astype(np.float32)
+    np.add.at(words, rows, counts * np.float32(telling * (K1 + 1.0)) / (counts + lengths.take(rows)))
 
 
 def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float]:
@@ -657,15 +648,9 @@ def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: 
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
     for term in found.terms:
-        column = snapshot.postings.column(term, snapshot.limit)
-        if column is None:
-            where, how_often = unpacked(snapshot.postings[term])
-            inside = np.flatnonzero(wanted.take(where))
-            places.append(np.searchsorted(among, where[inside]))
-        else:
-            how_often = column.take(among)
-            inside = np.flatnonzero(how_often != 0)
-            places.append(inside)
+        where, how_often = unpacked(snapshot.postings[term])
+        inside = np.flatnonzero(wanted.take(where))
+        places.append(np.searchsorted(among, where[inside]))
         counts.append(how_often.take(inside))
     sizes = np.array([len(some) for some in places[1:]])
     whole = np.concatenate(places)

@@ -66,8 +66,8 @@ class QuantizedVectors:
         """The signs of the saved rows, a bit a number; what is not here is made from the codes."""
         self.dimensions: int = self._codes.shape[1]
         self._rows = len(self._codes)
-        self._signs: dict[tuple[int, int], numkong.PackedMatrix] = {}
-        """The packed signs of blocks of rows, by block and first number."""
+        self._signs: dict[tuple[int, int], numkong.PackedMatrix | None] = {}
+        """The packed signs of blocks of rows, by block and first number; None for one that was compared once."""
         place = int(found["shared_from"][0]) if found else NOWHERE
         self._shared_from: int | None = None if place == NOWHERE else place
         self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
@@ -76,6 +76,7 @@ class QuantizedVectors:
         """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
         if place != self._shared_from:
             self._shared_from = place
+            self._signs.clear()
             for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
                 self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
 
@@ -169,7 +170,11 @@ class QuantizedVectors:
     @property
     def nbytes(self) -> int:
         """The memory that the rows take."""
-        return self._codes.nbytes + 3 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
+        return (
+            self._codes.nbytes
+            + 3 * self._scales.nbytes
+            + sum(block.nbytes for block in self._signs.values() if block is not None)
+        )
 
     def dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """The dot products of the first ``limit`` rows with a vector."""
@@ -210,7 +215,7 @@ class QuantizedVectors:
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         start, end = self._shared_from or 0, self.dimensions
         first, last = (0, start) if start and vector[:start].any() else (start, end)
-        likely = self._likely_cosines(asked, first, min(last, first + _MOST_SIGNS), limit)
+        likely = self._likely_cosines(asked, first, last, limit)
         likely *= self._lengths[:limit]
         likely *= np.float32(np.linalg.norm(vector))
         foreign = self.foreign(vector, slice(limit))
@@ -221,18 +226,27 @@ class QuantizedVectors:
 
     def _likely_cosines(self, asked: NDArray[np.uint8], first: int, last: int, limit: int) -> Floats:
         """The estimated cosines of the numbers from ``first`` to ``last``, given the signs of all that are asked for."""
+        last = min(last, first + _MOST_SIGNS)
         likely, cosines = np.zeros(limit, np.float32), _cosines(last - first)
         # Up to seven numbers at a border that is none of a byte are left out.
         part = slice(-(-first // 8), last // 8 if last < self.dimensions else None)
+        asked = np.ascontiguousarray(asked[:, part])
         for start in range(0, limit, _BLOCK):
-            key = start // _BLOCK, first
-            packed = self._signs.get(key)
-            if packed is None:
-                bits = np.ascontiguousarray(self._block_bits(key[0])[:, part])
-                packed = self._signs[key] = numkong.hammings_pack(bits, dtype="uint1")
-            unlike = np.asarray(numkong.hammings_packed(np.ascontiguousarray(asked[:, part]), packed))[0]
-            cosines.take(unlike[: limit - start], out=likely[start : start + _BLOCK], mode="clip")
+            unlike = self._unlike(asked, start // _BLOCK, first, part)[: limit - start]
+            cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
         return likely
+
+    def _unlike(self, asked: NDArray[np.uint8], block: int, first: int, part: slice) -> NDArray[Any]:
+        """How many signs of each row of a block differ from those that are asked for."""
+        packed = self._signs.get((block, first))
+        if packed is None:
+            bits = np.ascontiguousarray(self._block_bits(block)[:, part])
+            if (block, first) not in self._signs:
+                # Packing takes as long as ten comparisons without: a process may ask only once.
+                self._signs[block, first] = None
+                return np.asarray(numkong.cdist(asked, bits, metric="hamming", dtype="uint1"))[0].astype(np.intp)
+            packed = self._signs[block, first] = numkong.hammings_pack(bits, dtype="uint1")
+        return np.asarray(numkong.hammings_packed(asked, packed))[0]
 
     def _block_bits(self, number: int) -> NDArray[np.uint8]:
         rows = slice(number * _BLOCK, (number + 1) * _BLOCK)

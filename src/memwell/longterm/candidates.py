@@ -456,8 +456,6 @@ _DOUBT = 6.0
 """The error bound of a sign estimate, times the root of the dimensions: four times the usual error."""
 _ROWS_SAMPLED = 32
 _FARTHEST = 64
-_FEW = 4
-"""Rows are few when they are less than one in this many."""
 _OF_SESSIONS = ("session", "dense_session")
 
 
@@ -559,27 +557,17 @@ def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, leng
 def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float]:
     """The scores of words with those of neighbours and sessions, and the factor they were scaled by."""
     limit = snapshot.limit
-    present = words != 0.0
-    few = int(np.count_nonzero(present)) * _FEW < limit
-    rows = np.flatnonzero(present) if few else np.zeros(0, np.intp)
-    own = words[rows] if few else words[:limit]
-    # The last place stands for missing neighbours.
-    before, after = (column.take(rows) if few else column[:limit] for column in (snapshot.previous, snapshot.following))
-    choice = words.copy()
-    if few:
-        part = np.float32(NEIGHBOUR) * own
-        np.add.at(choice, before, part)
-        np.add.at(choice, after, part)
-    else:
-        near_words = words.take(before)
-        near_words += words.take(after)
-        near_words *= np.float32(NEIGHBOUR)
-        choice[:limit] += near_words
+    rows = np.flatnonzero(words != 0.0)
+    own = words.take(rows)
+    part, choice = np.float32(NEIGHBOUR) * own, words.copy()
+    for column in (snapshot.previous, snapshot.following):
+        # The last place stands for missing neighbours.
+        np.add.at(choice, column.take(rows), part)
     choice = choice[:limit]
     scale = 1.0 / max(float(choice.max()), TINY)
     choice *= np.float32(scale)
     sessions = snapshot.session[:limit]
-    together = np.bincount((sessions.take(rows) if few else sessions).astype(np.intp), own, snapshot.session_limit)
+    together = np.bincount(sessions.take(rows), own, snapshot.session_limit)
     together *= SESSION / max(float(together.max()), TINY)
     choice += together.astype(np.float32).take(sessions)
     return choice, scale

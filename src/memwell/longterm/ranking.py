@@ -415,18 +415,12 @@ def observe(
         candidates = Candidates(snapshot, question, weights.decay, compared, rows)
         for name in sorted(weights.piecewise.names, key=_LATE.__contains__):
             if name in _LATE and late is not None:
-                candidates.compare_tokens(late, _best_places(weights.piecewise.scores(signals.T), closely))
+                candidates.compare_tokens(late, np.argsort(-weights.piecewise.scores(signals.T))[:closely])
                 late = None
             found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
                 signals[_COLUMNS[name]] = found
     return SignalTable(rows, signals.T)
-
-
-def _best_places(scores: NDArray[np.float64], count: int | None) -> NDArray[np.intp]:
-    if count is None or len(scores) <= count:
-        return np.arange(len(scores))
-    return np.argpartition(scores, len(scores) - count)[-count:]
 
 
 class Candidates:

@@ -125,9 +125,9 @@ def test_a_saved_table_that_is_changed_holds_what_a_dictionary_would(steps: list
         assert len(names) == len(held)
         assert all(number < names.limit and names[number] == name for number, name in held.items())
         assert all(names.get(name) == number for number, name in held.items() if name)
-        assert not any(
-            name in names for name in ("", "a", "b", "ab", "nobody") if not name or name not in held.values()
-        )
+        asked = ("", "a", "b", "ab", "nobody", *held.values())
+        assert names.known(asked) == [name for name in asked if name and name in held.values()]
+        assert not any(name in names for name in asked if not name or name not in held.values())
 
 
 def test_two_names_with_the_same_hash_are_told_apart() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -286,3 +287,20 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     best = np.sort(similarity * near + recency * 0.99**age + importance * worth)[::-1][:5]
     # Vectors are held in bytes, and two numbers to a vector are the worst case of it.
     assert [hit.score for hit in found] == pytest.approx(best.tolist(), abs=1e-3 + 0.005 * similarity)
+
+
+def test_token_vectors_are_compared_for_the_best_candidates_and_for_all_that_are_wanted() -> None:
+    vectors = np.eye(2, dtype=np.float32)[[0] * 120] * np.linspace(0.1, 1.0, 120, dtype=np.float32)[:, None]
+    snapshot = Snapshot.build(SnapshotEntry(f"{at:03}", "x", vector=row) for at, row in enumerate(vectors))
+    question = ParsedQuery.of("", now=NOW, vector=vectors[-1])
+    asked: list[list[str]] = []
+
+    def late(ids: Sequence[str]) -> np.ndarray:
+        asked.append(sorted(ids))
+        return np.array([[float(id_ == "060") for id_ in ids]], np.float32)
+
+    weights = Weights({"dense": Curve((0.0, 1.0), (0.0, 1.0)), "late": Curve((0.0, 1.0), (0.0, 1.0))})
+    assert rank(snapshot, question, weights=weights, late=late)[0].id == "060"
+    assert asked.pop() == [f"{at:03}" for at in range(56, 120)]
+    rank(snapshot, question, weights=weights, late=late, limit=100)
+    assert asked.pop() == [f"{at:03}" for at in range(20, 120)]

@@ -117,6 +117,18 @@ def test_signs_tell_the_nearest_in_another_language() -> None:
         assert float(np.abs(likely - _raised(shares @ shares[asked]))[~same].max()) < 1.3 * 6.0 / 200**0.5
 
 
+def test_signs_tell_the_same_once_they_are_packed_and_follow_what_is_shared() -> None:
+    vectors, _, _ = _two_languages(6, 5000, 120, 700)
+    codes = QuantizedVectors()
+    codes.grow(5000)
+    codes.put(range(5000), list(vectors))
+    for place, asked in ((None, 0), (120, 0), (120, 1), (None, 1)):
+        codes.share_from(place)
+        first, *again = (codes.likely_dots(vectors[asked], 5000).tolist() for _ in range(3))
+        assert again == [first, first]
+        assert int(np.argmax(first)) == asked
+
+
 # Speakers: whom a question means, and who is forgotten.
 
 

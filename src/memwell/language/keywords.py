@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memwell.language.patterns import LazyPattern
 from memwell.language.segment import query_terms
 from memwell.language.words import STOP_WORDS, check_string
 from memwell.values import check_count
@@ -360,7 +361,7 @@ LOOKED_AT = 100_000
 """How many characters of a text are read."""
 
 _ENGLISH_STOPS = STOP_WORDS["en"]
-_WORD = re.compile(
+_WORD = LazyPattern(
     r"[^\W\d_\u2e80-\u9fff\uac00-\ud7a3][^\W_\u2e80-\u9fff\uac00-\ud7a3]*(?:['’-][^\W_\u2e80-\u9fff]+){0,3}"
 )
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")

@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
+from memwell.language.patterns import LazyPattern
 
 _CLOSING = "\"'”’」』】）)\\]》〉*_`"
 # Every alternative begins with its own characters and does not backtrack, so that a text of marks alone is cheap; what
@@ -202,7 +203,7 @@ _NAME = (
 )
 # Without backtracking, so that a long row of such words takes linear time.
 _MORE = rf"(?:{_BETWEEN}(?>(?:{_INTENSIFIERS})\b|{_INTENSIFIERS_ZH}))*+"
-_ONLY = re.compile(
+_ONLY = LazyPattern(
     rf"{_BETWEEN}(?:(?:(?>(?:{_ADDRESSED})\b|{_ADDRESSED_ZH}){_MORE}(?:[ ,，]{{0,2}}(?P<name>{_NAME}))?+"
     rf"|(?>(?:{_ANSWERS})\b|{_ANSWERS_ZH})){_MORE}{_BETWEEN})*+\Z",
     re.IGNORECASE,

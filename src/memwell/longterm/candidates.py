@@ -146,7 +146,7 @@ def _known_spelling(name: str, snapshot: Snapshot) -> str:
     """A speaker, or else the only term of the records, that differs by one letter; the name itself if there is none."""
     if len(name) < _LEAST_SPELT:
         return name
-    known = {other for other in spellings(name) if other in snapshot.postings and not is_function_word(other)}
+    known = {other for other in snapshot.postings.known(spellings(name)) if not is_function_word(other)}
     if len(name) <= _SHORT:
         known = {other for other in known if other[0] == name[0]}
     speakers = {other for other in known if snapshot.speakers.named([other])}
@@ -224,9 +224,10 @@ class FoundTerms(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The occurrences of a query's terms: row, count, number of the term and score of each."""
+    """The occurrences of a query's terms: row, its place among the compared, count, number of the term, score."""
 
     rows: Integers
+    places: Integers | Rows
     counts: Floats
     terms: Integers
     scores: Floats
@@ -241,13 +242,19 @@ class Matches(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Scores of rows for a query; an extra last number, 0, stands for a missing neighbour."""
+    """Scores of the compared rows for a query, by place; an extra last number, 0, stands for a missing neighbour."""
 
     matches: Matches
     words: Floats
     dense: Floats
+    rows: Rows | None = None
+    """The compared rows, in order; None when all are."""
     together: Rows | None = None
-    """All rows of the candidates' sessions, if they are computed already."""
+    """All rows of the candidates' sessions, if they are known already."""
+
+    def places(self, rows: Integers | Rows) -> Integers | Rows:
+        """The places of compared rows, and the last one for a missing neighbour."""
+        return rows if self.rows is None else np.where(rows == NOWHERE, NOWHERE, np.searchsorted(self.rows, rows))
 
 
 def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: int = _SAMPLE_OF) -> Rows:
@@ -383,12 +390,15 @@ def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
     return scored(snapshot, found, rows, counts, found.sizes)
 
 
-def scored(snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Numbers, sizes: Numbers) -> Matches:
+def scored(
+    snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Numbers, sizes: Numbers, places: Rows | None = None
+) -> Matches:
     """Scored occurrences of terms, given term by term; ``sizes`` is the number for each term."""
     terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.intp))
     counts = counts.astype(np.float32)
     scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
-    return Matches(rows, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
+    at = rows if places is None else places
+    return Matches(rows, at, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
 
 
 def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:
@@ -438,14 +448,14 @@ _SHORTLIST = 1_000
 """How many rows have exact scores before the candidates are chosen."""
 _LEFT_OUT = 0.125
 """The share of the query's weight, in its most common words, that only the shortlist is scored by."""
+_COMMON = 16
+"""A word that at least one in this many rows has is common."""
 _SIGNS_SUFFICE = 128
 """Shorter vectors are compared exactly: their signs say too little."""
 _DOUBT = 6.0
 """The error bound of a sign estimate, times the root of the dimensions: four times the usual error."""
 _ROWS_SAMPLED = 32
 _FARTHEST = 64
-_FEW = 4
-"""Rows are few when they are less than one in this many."""
 _OF_SESSIONS = ("session", "dense_session")
 
 
@@ -480,7 +490,7 @@ class _Shortlist:
         lengths = damping(self._snapshot, slice(self._snapshot.limit))
         for telling, term in terms:
             spared -= telling
-            if spared > 0.0 and self._snapshot.postings.column(term, self._snapshot.limit) is not None:
+            if spared > 0.0 and len(self._snapshot.postings[term]) * _COMMON >= self._snapshot.limit:
                 self._left_out.append((term, telling))
             else:
                 _add_term(self._snapshot, words, term, telling, lengths)
@@ -526,59 +536,38 @@ class _Shortlist:
         snapshot = self._snapshot
         found = np.zeros(len(rows), np.float32)
         for part, some in (
-            (1.0, rows),
+            (1.0, rows.astype(np.int32)),
             (NEIGHBOUR, snapshot.previous.take(rows)),
             (NEIGHBOUR, snapshot.following.take(rows)),
         ):
-            lengths, there = damping(snapshot, some), some != NOWHERE
+            lengths = damping(snapshot, some)
             for term, telling in self._left_out:
-                column = snapshot.postings.column(term, snapshot.limit)
-                if column is not None:
-                    counts = column.take(some).astype(np.float32) * there
-                    found += counts * np.float32(part * self._scale * telling * (K1 + 1.0)) / (counts + lengths)
+                counts = snapshot.postings.counts(term, some).astype(np.float32)
+                found += counts * np.float32(part * self._scale * telling * (K1 + 1.0)) / (counts + lengths)
         return found
 
 
 def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, lengths: Floats) -> None:
     """Add the score of a term to each row."""
-    telling *= K1 + 1.0
-    column = snapshot.postings.column(term, snapshot.limit)
-    if column is None:
-        rows, whole = unpacked(snapshot.postings[term])
-        counts, rows = whole.astype(np.float32), rows.astype(np.intp)
-        words[rows] += counts * np.float32(telling) / (counts + lengths[rows])
-    else:
-        counts = column[: snapshot.limit].astype(np.float32)
-        damped = counts + lengths
-        counts *= np.float32(telling)
-        counts /= damped
-        words[:-1] += counts
+    rows, counts = unpacked(snapshot.postings[term])
+    rows, counts = rows.astype(np.intp), counts.astype(np.float32)
+    np.add.at(words, rows, counts * np.float32(telling * (K1 + 1.0)) / (counts + lengths.take(rows)))
 
 
 def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float]:
     """The scores of words with those of neighbours and sessions, and the factor they were scaled by."""
     limit = snapshot.limit
-    present = words != 0.0
-    few = int(np.count_nonzero(present)) * _FEW < limit
-    rows = np.flatnonzero(present) if few else np.zeros(0, np.intp)
-    own = words[rows] if few else words[:limit]
-    # The last place stands for missing neighbours.
-    before, after = (column.take(rows) if few else column[:limit] for column in (snapshot.previous, snapshot.following))
-    choice = words.copy()
-    if few:
-        part = np.float32(NEIGHBOUR) * own
-        np.add.at(choice, before, part)
-        np.add.at(choice, after, part)
-    else:
-        near_words = words.take(before)
-        near_words += words.take(after)
-        near_words *= np.float32(NEIGHBOUR)
-        choice[:limit] += near_words
+    rows = np.flatnonzero(words != 0.0)
+    own = words.take(rows)
+    part, choice = np.float32(NEIGHBOUR) * own, words.copy()
+    for column in (snapshot.previous, snapshot.following):
+        # The last place stands for missing neighbours.
+        np.add.at(choice, column.take(rows), part)
     choice = choice[:limit]
     scale = 1.0 / max(float(choice.max()), TINY)
     choice *= np.float32(scale)
     sessions = snapshot.session[:limit]
-    together = np.bincount((sessions.take(rows) if few else sessions).astype(np.intp), own, snapshot.session_limit)
+    together = np.bincount(sessions.take(rows), own, snapshot.session_limit)
     together *= SESSION / max(float(together.max()), TINY)
     choice += together.astype(np.float32).take(sessions)
     return choice, scale
@@ -609,19 +598,20 @@ def _compared(
         together = session_rows(snapshot, rows)
         wanted[together] = True
         among = np.flatnonzero(wanted)
-    matches, places = _matches_among(snapshot, found, wanted, among)
-    words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
-    words[among] = np.bincount(places, matches.scores, len(among))
+    matches = _matches_among(snapshot, found, wanted, among)
+    words = np.zeros(len(among) + 1, np.float32)
+    words[:-1] = np.bincount(matches.places, matches.scores, len(among))
+    dense = np.zeros(len(among) + 1, np.float32)
     if likely is not None and question.vector is not None:
-        # Rows that are not compared must not be the nearest of their session.
-        dense[:limit] = -1.0
         if together is not None:
             wanted[:] = False
             for some in (near, _may_be_nearest(snapshot, together, likely)):
                 wanted[some] = True
             near = np.flatnonzero(wanted)
-        dense[near] = snapshot.vectors.dots_of(near, question.vector)
-    return Compared(matches, words, dense, together)
+        # Rows that are not compared must not be the nearest of their session.
+        dense[:-1] = -1.0
+        dense[np.searchsorted(among, near)] = snapshot.vectors.dots_of(near, question.vector)
+    return Compared(matches, words, dense, among, together)
 
 
 def _doubt(snapshot: Snapshot, likely: Floats) -> float:
@@ -641,21 +631,15 @@ def _may_be_nearest(snapshot: Snapshot, rows: Rows, likely: Floats) -> Rows:
     return rows[places]
 
 
-def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: Rows) -> tuple[Matches, Rows]:
-    """The occurrences of terms in the wanted rows (given as flags and as rows), and the place of each in ``among``."""
+def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: Rows) -> Matches:
+    """The occurrences of terms in the wanted rows, given as flags and as rows."""
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
     for term in found.terms:
-        column = snapshot.postings.column(term, snapshot.limit)
-        if column is None:
-            where, how_often = unpacked(snapshot.postings[term])
-            inside = np.flatnonzero(wanted.take(where))
-            places.append(np.searchsorted(among, where[inside]))
-        else:
-            how_often = column.take(among)
-            inside = np.flatnonzero(how_often != 0)
-            places.append(inside)
+        where, how_often = unpacked(snapshot.postings[term])
+        inside = np.flatnonzero(wanted.take(where))
+        places.append(np.searchsorted(among, where[inside]))
         counts.append(how_often.take(inside))
     sizes = np.array([len(some) for some in places[1:]])
     whole = np.concatenate(places)
-    return scored(snapshot, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes), whole
+    return scored(snapshot, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes, whole)

@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from memwell.errors import InvalidInput
+from memwell.language.patterns import LazyPattern
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms, segment
 from memwell.language.sentences import sentences
@@ -542,7 +543,7 @@ def _is_mash(word: str) -> bool:
 
 
 # Phrases of a model. They are matched at the start, and count when little else is said.
-_REFUSES = re.compile(
+_REFUSES = LazyPattern(
     r"(?:\W*(?:i['’]?m|i am) (?:very |so |really )?sorry\b|\W*(?:i apologi[sz]e|sorry)\b|\W*unfortunately\b)?[\s,.!:;—-]*"
     r"(?:but |however,? )?"
     r"(?:(?:as an? (?:ai|artificial intelligence|(?:large )?language model)"
@@ -555,7 +556,7 @@ _REFUSES = re.compile(
     r"|(?:非常|很|真的)?(?:抱歉|对不起|不好意思)[，,。！!]?\s*(?:但是?)?我(?:无法|不能|没有办法|没办法|不可以))",
     re.IGNORECASE,
 ).match
-_OPENS = re.compile(
+_OPENS = LazyPattern(
     r"\W*(?:(?:sure|certainly|of course|absolutely|no problem|好的|当然|没问题|当然可以)[!,.！，。\s]+"
     r"(?:here(?:['’]s| is| are)\b[^.!?:\n]{0,60}[:.!]|(?:以下|下面|这)是[^：:，。！？\n]{0,30}[：:。])"
     r"|here(?:['’]s| is| are)\b[^.!?:\n]{0,60}:|(?:以下|下面)是[^：:，。！？\n]{0,30}[：:]"
@@ -585,7 +586,7 @@ _ORDERS_TO_MODELS = (
     *"不要理会 不要遵守 忽略 无视 忘记 忘掉 系统 提示词 指令".split(),
     "you are now",
 )
-_INJECTION = re.compile(
+_INJECTION = LazyPattern(
     r"(?<!\bI )(?:ignore|disregard|forget|override|bypass)\s{1,9}(?:all\s{1,9}|any\s{1,9}|everything\s{1,9})?(?:of\s{1,9})?"
     r"(?:(?:the|your|my|these|those)\s{1,9})?"
     r"(?:previous|prior|above|earlier|preceding|former|system|original|foregoing)\s{1,9}"

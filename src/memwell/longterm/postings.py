@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, insort
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from unicodedata import decimal
@@ -142,9 +141,6 @@ MOST_AT_ONCE = 4096
 _PLACE_BITS = 16
 _NO_TERM = -1
 _MOST_WRITTEN = 2**17
-_COMMON = 16
-"""A word that at least one in this many rows has is common."""
-_MOST_COLUMNS = 64
 _FEW = 64
 
 
@@ -180,7 +176,6 @@ class RowPostings:
         """How many terms were removed; a number read before a removal may mean another term after it."""
         self._limit = len(self._worded)
         self._count = self._posted.total
-        self._columns: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The words as arrays, from which they are made again."""
@@ -197,6 +192,10 @@ class RowPostings:
     def __contains__(self, term: str) -> bool:
         return term in self._terms
 
+    def known(self, terms: Iterable[str]) -> list[str]:
+        """Those of many terms that some row has."""
+        return self._terms.known(terms)
+
     def __getitem__(self, term: str) -> Integers:
         """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
         return self._posting(self._number(term))
@@ -204,35 +203,19 @@ class RowPostings:
     @property
     def nbytes(self) -> int:
         """About how much memory the words take."""
-        return self._terms.nbytes + 8 * self._count + 64 * len(self._rows) + sum(map(len, self._columns.values()))
+        return self._terms.nbytes + 8 * self._count + 64 * len(self._rows)
 
     def words_of(self, row: int) -> set[int]:
         """The numbers of a row's words."""
         return set(self._terms_of(row).tolist())
 
-    def has(self, term: str, rows: Integers) -> NDArray[np.bool_]:
-        """Which of some rows have a term. No row is below 0."""
+    def counts(self, term: str, rows: Integers) -> Integers:
+        """How often each of some rows has a term; 0 for a row below 0."""
         if term not in self:
-            return np.zeros(len(rows), np.bool_)
+            return np.zeros(len(rows), np.int32)
         posting = self[term]
-        places = np.minimum(np.searchsorted(posting, rows << _COUNT_BITS), len(posting) - 1)
-        return posting[places] >> _COUNT_BITS == rows
-
-    def column(self, term: str, rows: int) -> NDArray[np.uint8] | None:
-        """The count of a common term in each of ``rows`` rows; None for a term that is not common."""
-        number = self._number(term)
-        posting = self._posting(number)
-        if len(posting) * _COMMON < rows:
-            return None
-        column = self._columns.get(number)
-        if column is None or len(column) < rows:
-            column = self._columns[number] = np.zeros(max(rows, self._limit), np.uint8)
-            where, counts = unpacked(posting)
-            column[where] = counts
-            if len(self._columns) > _MOST_COLUMNS:
-                self._columns.popitem(last=False)
-        self._columns.move_to_end(number)
-        return column
+        found = posting.take(np.searchsorted(posting, rows << _COUNT_BITS), mode="clip")
+        return np.where(found >> _COUNT_BITS == rows, found & MAX_COUNT, 0)
 
     def add(self, rows: Integers, cut: WordBatch) -> None:
         """Add the words of rows that have none; the rows are ascending, one for each text of the batch."""
@@ -268,16 +251,7 @@ class RowPostings:
                 posting.frombytes(data[start:end])
             else:
                 self._rows[term] = _merged(posting, packed[start // 4 : end // 4])
-            if term in self._columns:
-                self._fill_column(term, packed[start // 4 : end // 4])
             start = end
-
-    def _fill_column(self, term: int, packed: Integers) -> None:
-        rows, counts = unpacked(packed)
-        if int(rows[-1]) < len(self._columns[term]):
-            self._columns[term][rows] = counts
-        else:
-            del self._columns[term]
 
     def remove(self, row: int) -> None:
         """Remove the words of a row."""
@@ -286,8 +260,6 @@ class RowPostings:
         for term in numbers:
             posting = self._own(term)
             del posting[bisect_left(posting, row << _COUNT_BITS)]
-            if term in self._columns:
-                self._columns[term][row] = 0
             if not posting:
                 self._forget(term)
         self._words[row] = b""
@@ -305,7 +277,6 @@ class RowPostings:
 
     def _forget(self, number: int) -> None:
         self._terms.remove(number)
-        self._columns.pop(number, None)
         self.forgotten += 1
 
     def _posting(self, number: int) -> Integers:
@@ -512,6 +483,18 @@ class Names:
             if number is not None:
                 self._numbers[name] = number
         return number
+
+    def known(self, names: Iterable[str]) -> list[str]:
+        """Those of many names that have a number."""
+        wanted = list(names)
+        hashes = np.fromiter(map(_hash, map(_encoded, wanted)), np.uint32, len(wanted))
+        saved = self._hashes.searchsorted(hashes, "right") > self._hashes.searchsorted(hashes)
+        # The hash of another name may be the same.
+        return [
+            name
+            for name, at in zip(wanted, saved.tolist(), strict=True)
+            if name in self._numbers or (at and name in self)
+        ]
 
     def add(self, name: str) -> int:
         """Give a number to a name that has none."""

@@ -316,7 +316,7 @@ def rank(
         return sorted(found, key=lambda one: -one.score)[:limit]
     # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
-    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late)
+    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late, max(_CLOSELY, wanted))
     scores = weights.piecewise.scores(observed.signals)
     order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
@@ -379,6 +379,9 @@ _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
+_CLOSELY = 64
+"""Of how many candidates the token vectors are compared: those that are the best without them."""
+_LATE = ("late", "late_best", "late_window")
 
 
 class SignalTable(NamedTuple):
@@ -395,11 +398,12 @@ def observe(
     allowed: Flags | None = None,
     count: int = CANDIDATES,
     late: BestMatches | None = None,
+    closely: int | None = None,
 ) -> SignalTable:
     """The signals of the candidates among the allowed rows (a flag for every row below the limit).
 
     There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
-    compares the pieces of the query with those of records.
+    compares the pieces of the query with those of the ``closely`` best by all other signals, or of all candidates.
     """
     snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
@@ -408,8 +412,11 @@ def observe(
     )
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
-        candidates = Candidates(snapshot, question, weights.decay, compared, rows, late)
-        for name in weights.piecewise.names:
+        candidates = Candidates(snapshot, question, weights.decay, compared, rows)
+        for name in sorted(weights.piecewise.names, key=_LATE.__contains__):
+            if name in _LATE and late is not None:
+                candidates.compare_tokens(late, np.argsort(-weights.piecewise.scores(signals.T))[:closely])
+                late = None
             found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
                 signals[_COLUMNS[name]] = found
@@ -426,34 +433,34 @@ class Candidates:
         decay: float,
         compared: Compared,
         rows: NDArray[np.intp],
-        late: BestMatches | None = None,
     ) -> None:
-        self._best_matches = late
+        self._late: Floats | None = None
         self._snapshot, self._question, self._decay, self._rows = snapshot, question, decay, rows
-        self._matches, words, dense, self._together = compared
+        self._matches, self._compared = compared.matches, compared
         self._before, self._after = snapshot.previous[rows], snapshot.following[rows]
+        self._own, self._earlier, self._later = map(compared.places, (rows, self._before, self._after))
         # Without neighbours the signals about them would only repeat those of the record.
         self._apart = int(self._before.max()) == NOWHERE == int(self._after.max())
         self._has_words = len(self._matches.rows) > 0
         # Where the best candidate shares one common word with the query, this is no full match.
-        best = max(float(words[rows].max()), _ENOUGH * self._matches.weightiest, TINY)
-        self._words = words * np.float32(1.0 / best)
-        self._all_dense = dense
-        self._has_dense = bool(dense.any())
-        self._best_dense = max(float(dense[rows].max()), TINY)
+        best = max(float(compared.words[self._own].max()), _ENOUGH * self._matches.weightiest, TINY)
+        self._words = compared.words * np.float32(1.0 / best)
+        self._all_dense = compared.dense
+        self._has_dense = bool(compared.dense.any())
+        self._best_dense = max(float(compared.dense[self._own].max()), TINY)
 
     @property
     def words(self) -> Numbers | None:
         """The BM25 score of its words."""
-        return self._words[self._rows] if self._has_words else None
+        return self._words[self._own] if self._has_words else None
 
     @property
     def near(self) -> Numbers | None:
         """The same with a part of its neighbours' words."""
         if self._apart or not self._has_words:
             return None
-        neighbours = self._words[self._before] + self._words[self._after]
-        return _relative(self._words[self._rows] + NEIGHBOUR * neighbours)
+        neighbours = self._words[self._earlier] + self._words[self._later]
+        return _relative(self._words[self._own] + NEIGHBOUR * neighbours)
 
     @property
     def window(self) -> Numbers | None:
@@ -509,22 +516,22 @@ class Candidates:
         """How much higher its words score than its neighbours'."""
         if self._apart or not self._has_words:
             return None
-        return self._words[self._rows] - np.maximum(self._words[self._before], self._words[self._after])
+        return self._words[self._own] - np.maximum(self._words[self._earlier], self._words[self._later])
 
     @property
     def answers(self) -> Numbers | None:
         """The word score of the question before it."""
-        return self._words[self._before] * self._answering if self._has_words and not self._apart else None
+        return self._words[self._earlier] * self._answering if self._has_words and not self._apart else None
 
     @property
     def dense(self) -> Numbers | None:
         """The dot product of its vector with the query's."""
-        return self._all_dense[self._rows] if self._has_dense else None
+        return self._all_dense[self._own] if self._has_dense else None
 
     @property
     def dense_best(self) -> Numbers | None:
         """The same, relative to the nearest candidate."""
-        return _floored(self._all_dense[self._rows] / self._best_dense) if self._has_dense else None
+        return _floored(self._all_dense[self._own] / self._best_dense) if self._has_dense else None
 
     @property
     def dense_window(self) -> Numbers | None:
@@ -533,7 +540,7 @@ class Candidates:
             return None
         dense = self._all_dense
         return _floored(
-            (dense[self._rows] + 0.5 * (dense[self._before] + dense[self._after])) / (2.0 * self._best_dense)
+            (dense[self._own] + 0.5 * (dense[self._earlier] + dense[self._later])) / (2.0 * self._best_dense)
         )
 
     @property
@@ -542,9 +549,10 @@ class Candidates:
         if self._apart or not self._has_dense:
             return None
         snapshot = self._snapshot
-        rows = session_rows(snapshot, self._rows) if self._together is None else self._together
+        together = self._compared.together
+        rows = session_rows(snapshot, self._rows) if together is None else together
         highest = np.full(snapshot.session_limit, -1.0, np.float32)
-        np.maximum.at(highest, snapshot.session.take(rows), self._all_dense.take(rows))
+        np.maximum.at(highest, snapshot.session.take(rows), self._all_dense.take(self._compared.places(rows)))
         return _floored(highest[snapshot.session[self._rows]] / self._best_dense)
 
     @property
@@ -552,7 +560,7 @@ class Candidates:
         """The vector score of the question before it."""
         if self._apart or not self._has_dense:
             return None
-        return np.maximum(self._all_dense[self._before] / self._best_dense, 0.0) * self._answering
+        return np.maximum(self._all_dense[self._earlier] / self._best_dense, 0.0) * self._answering
 
     @property
     def late(self) -> Numbers | None:
@@ -622,44 +630,44 @@ class Candidates:
         """The logarithm of its length, 1 at 65,536 characters."""
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
 
-    @cached_property
-    def _late(self) -> Floats | None:
-        """Late interaction of each candidate: alone, and with the record before it as one text."""
-        if self._best_matches is None or not self._has_dense:
-            return None
+    def compare_tokens(self, late: BestMatches, places: NDArray[np.intp]) -> None:
+        """Late interaction of the candidates at these places: of each alone, and with the record before it as one text."""
+        if not self._has_dense:
+            return
         # A missing neighbour is the record itself.
-        rows = self._rows
-        before = np.where(self._before == NOWHERE, rows, self._before)
-        wanted, places = np.unique(np.concatenate((rows, before)), return_inverse=True)
-        best = self._best_matches([self._snapshot.ids[row] for row in wanted.tolist()])
+        rows, before = self._rows[places], self._before[places]
+        before = np.where(before == NOWHERE, rows, before)
+        wanted, at = np.unique(np.concatenate((rows, before)), return_inverse=True)
+        best = late([self._snapshot.ids[row] for row in wanted.tolist()])
         if best is None:
-            return None
+            return
         best[:, ~self._snapshot.has_vector[wanted]] = np.nan
-        own, earlier = (best[:, part] for part in np.split(places, 2))
-        unknown = np.isnan(own[0])
+        own, earlier = (best[:, part] for part in np.split(at, 2))
+        scores = np.full((2, len(self._rows)), np.nan, np.float32)
+        scores[:, places] = own.sum(0), np.fmax(own, earlier).sum(0)
+        unknown = np.isnan(scores[0])
         if unknown.all():
-            return None
-        scores = np.stack((own.sum(0), np.fmax(own, earlier).sum(0)))
+            return
         if unknown.any():
             # As far from the others as its vector is: a text of another language must not lose for having no tokens.
-            dense = self._all_dense[rows]
+            dense = self._all_dense[self._own]
             scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
-        return scores
+        self._late = scores
 
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:
         """The count of each term in each candidate, and in each candidate with its neighbours."""
-        places = np.full(self._snapshot.limit + 1, NOWHERE, np.int32)
-        for rows in (self._before, self._after, self._rows):
-            places[rows] = 0
+        places = np.full(len(self._words), NOWHERE, np.int32)
+        for some in (self._earlier, self._later, self._own):
+            places[some] = 0
         # The last place was set for missing neighbours.
         places[-1] = NOWHERE
         wanted = np.flatnonzero(places != NOWHERE)
         places[wanted] = np.arange(len(wanted))
         # The last row of the table stays empty, for missing neighbours.
-        table = _tally(self._matches, places.take(self._matches.rows), len(wanted) + 1)
-        own = table[places[self._rows]]
-        return own, own if self._apart else own + table[places[self._before]] + table[places[self._after]]
+        table = _tally(self._matches, places.take(self._matches.places), len(wanted) + 1)
+        own = table[places[self._own]]
+        return own, own if self._apart else own + table[places[self._earlier]] + table[places[self._later]]
 
     @cached_property
     def _held(self) -> Flags:

@@ -453,7 +453,7 @@ def _taken_back(
     That is added to the memories: it seldom repeats the words, so that it need not be a hit itself.
     """
     snapshot = held.snapshot
-    words = {snapshot.postings.number(word) for word in RETRACTING if word in snapshot.postings}
+    words = {snapshot.postings.number(word) for word in snapshot.postings.known(RETRACTING)}
     rows = {one.id: row for one in found[:COMPARED] if (row := _said_next(snapshot, one.row)) != NOWHERE}
     rows = {id_: row for id_, row in rows.items() if not words.isdisjoint(snapshot.postings.words_of(row))}
     following = {id_: snapshot.ids[row] for id_, row in rows.items() if allowed is None or allowed[row]}

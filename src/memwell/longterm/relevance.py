@@ -190,7 +190,7 @@ def _of_words(
     held, total = np.zeros(len(rows)), sum(words.values())
     names: list[Flags] = []
     for term, weight in words.items():
-        has = snapshot.postings.has(term, rows)
+        has = snapshot.postings.counts(term, rows) > 0
         held += weight * has
         if term in question.name_terms:
             names.append(has)

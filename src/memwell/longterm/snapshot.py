@@ -47,6 +47,8 @@ _MOST = 127.0
 _LEAST = 1e-6
 _ACROSS = np.float32(1.3)
 """How much more alike an answer is to its question in one language than across two (measured: 1.3 to 1.5 times)."""
+_MOST_SIGNS = 512
+"""How many signs of a vector are compared at most: that tells the nearest from the rest, and more are slower to read."""
 _BLOCK = 4096
 _AT_ONCE = 256
 
@@ -64,16 +66,17 @@ class QuantizedVectors:
         """The signs of the saved rows, a bit a number; what is not here is made from the codes."""
         self.dimensions: int = self._codes.shape[1]
         self._rows = len(self._codes)
-        self._signs: dict[int, numkong.PackedMatrix] = {}
+        self._signs: dict[tuple[int, int], numkong.PackedMatrix | None] = {}
+        """The packed signs of blocks of rows, by block and first number; None for one that was compared once."""
         place = int(found["shared_from"][0]) if found else NOWHERE
         self._shared_from: int | None = None if place == NOWHERE else place
         self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
-        self._own_signs: Integers = found.get("own_signs", np.zeros(0, np.int32))
 
     def share_from(self, place: int | None) -> None:
         """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
         if place != self._shared_from:
             self._shared_from = place
+            self._signs.clear()
             for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
                 self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
 
@@ -82,7 +85,6 @@ class QuantizedVectors:
         own, shared = np.split(self._codes[rows], [self._shared_from or 0], axis=1)
         lengths = np.linalg.norm(shared.astype(np.float32), axis=1) * self._scales[rows]
         self._shared[rows] = np.where(own.any(1), lengths, 0.0)
-        self._own_signs[rows] = np.count_nonzero(own > 0, axis=1)
 
     def foreign(self, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Flags | None:
         """Which rows are of a text in another language than a vector's; None where that is not known, or none is."""
@@ -117,7 +119,6 @@ class QuantizedVectors:
             "lengths": self._lengths[:rows],
             "bits": bits,
             "shared": self._shared[:rows],
-            "own_signs": self._own_signs[:rows],
             "shared_from": np.array([NOWHERE if self._shared_from is None else self._shared_from]),
         }
 
@@ -126,11 +127,10 @@ class QuantizedVectors:
         self._rows = rows
         if not self.dimensions or len(self._codes) >= rows:
             return
-        old = self._codes, self._scales, self._lengths, self._shared, self._own_signs
+        old = self._codes, self._scales, self._lengths, self._shared
         self._codes = np.zeros((rows, self.dimensions), np.int8)
         self._scales, self._lengths, self._shared = (np.zeros(rows, np.float32) for _ in range(3))
-        self._own_signs = np.zeros(rows, np.int32)
-        new = self._codes, self._scales, self._lengths, self._shared, self._own_signs
+        new = self._codes, self._scales, self._lengths, self._shared
         for before, now in zip(old, new, strict=True):
             if len(before):
                 now[: len(before)] = before
@@ -159,8 +159,9 @@ class QuantizedVectors:
                 self._bits[some] = np.packbits(self._codes[some] > 0, axis=1)
             if self._shared_from is not None:
                 self._measure(np.array(some, np.intp))
-        for block in {row // _BLOCK for row in rows} if self._signs else ():
-            self._signs.pop(block, None)
+        if self._signs:
+            changed = {row // _BLOCK for row in rows}
+            self._signs = {key: packed for key, packed in self._signs.items() if key[0] not in changed}
 
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
@@ -169,7 +170,11 @@ class QuantizedVectors:
     @property
     def nbytes(self) -> int:
         """The memory that the rows take."""
-        return self._codes.nbytes + 4 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
+        return (
+            self._codes.nbytes
+            + 3 * self._scales.nbytes
+            + sum(block.nbytes for block in self._signs.values() if block is not None)
+        )
 
     def dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """The dot products of the first ``limit`` rows with a vector."""
@@ -202,36 +207,46 @@ class QuantizedVectors:
         return self._shared_from
 
     def likely_dots(self, vector: NDArray[Any], limit: int) -> Floats:
-        """Estimates of ``dots``, from the signs of the numbers alone."""
+        """Estimates of ``dots``, from the signs of the numbers alone.
+
+        Texts of one language are compared by the numbers of this language, which weigh most; others by those they share.
+        """
         # From the codes, as for the rows: the sign of a number that is rounded to 0 says nothing.
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
-        cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
-        likely = np.zeros(limit, np.float32)
-        foreign = self.foreign(vector, slice(limit))
-        differing = np.zeros(limit if foreign is not None else 0, np.int32)
-        for start in range(0, limit, _BLOCK):
-            unlike = np.asarray(numkong.hammings_packed(asked, self._block(start // _BLOCK)))[0, : limit - start]
-            cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
-            if foreign is not None:
-                differing[start : start + _BLOCK] = unlike
+        start, end = self._shared_from or 0, self.dimensions
+        first, last = (0, start) if start and vector[:start].any() else (start, end)
+        likely = self._likely_cosines(asked, first, last, limit)
         likely *= self._lengths[:limit]
+        likely *= np.float32(np.linalg.norm(vector))
+        foreign = self.foreign(vector, slice(limit))
         if foreign is not None:
-            rows = np.flatnonzero(foreign)
-            likely[rows] = self._likely_shared(vector, rows, differing[rows])
+            shared = self._likely_cosines(asked, start, end, limit)[foreign]
+            likely[foreign] = np.minimum(shared * _ACROSS, 1.0)
         return likely
 
-    def _likely_shared(self, vector: NDArray[Any], rows: NDArray[np.intp], unlike: Integers) -> Floats:
-        """The estimated cosines of the shared parts of a vector and of rows in another language, by differing signs."""
-        # Only one of the two has numbers before the shared part, so each positive one of these is a differing sign.
-        codes = _coded(np.asarray(vector, np.float32)[None, :])[0][0, : self._shared_from]
-        unlike = unlike - self._own_signs[rows] - np.count_nonzero(codes > 0)
-        return np.minimum(_cosines(self.dimensions - len(codes)).take(unlike, mode="clip") * _ACROSS, 1.0)
+    def _likely_cosines(self, asked: NDArray[np.uint8], first: int, last: int, limit: int) -> Floats:
+        """The estimated cosines of the numbers from ``first`` to ``last``, given the signs of all that are asked for."""
+        last = min(last, first + _MOST_SIGNS)
+        likely, cosines = np.zeros(limit, np.float32), _cosines(last - first)
+        # Up to seven numbers at a border that is none of a byte are left out.
+        part = slice(-(-first // 8), last // 8 if last < self.dimensions else None)
+        asked = np.ascontiguousarray(asked[:, part])
+        for start in range(0, limit, _BLOCK):
+            unlike = self._unlike(asked, start // _BLOCK, first, part)[: limit - start]
+            cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
+        return likely
 
-    def _block(self, number: int) -> numkong.PackedMatrix:
-        packed = self._signs.get(number)
+    def _unlike(self, asked: NDArray[np.uint8], block: int, first: int, part: slice) -> NDArray[Any]:
+        """How many signs of each row of a block differ from those that are asked for."""
+        packed = self._signs.get((block, first))
         if packed is None:
-            packed = self._signs[number] = numkong.hammings_pack(self._block_bits(number), dtype="uint1")
-        return packed
+            bits = np.ascontiguousarray(self._block_bits(block)[:, part])
+            if (block, first) not in self._signs:
+                # Packing takes as long as ten comparisons without: a process may ask only once.
+                self._signs[block, first] = None
+                return np.asarray(numkong.cdist(asked, bits, metric="hamming", dtype="uint1"))[0].astype(np.intp)
+            packed = self._signs[block, first] = numkong.hammings_pack(bits, dtype="uint1")
+        return np.asarray(numkong.hammings_packed(asked, packed))[0]
 
     def _block_bits(self, number: int) -> NDArray[np.uint8]:
         rows = slice(number * _BLOCK, (number + 1) * _BLOCK)

@@ -298,6 +298,8 @@ class HeldSnapshot:
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
+        self._next_expiry: float | None = None
+        """When the next memory expires, once a recall has looked for it."""
         self.unsaved = 0
         """How many memories have changed since it was saved."""
 
@@ -311,6 +313,7 @@ class HeldSnapshot:
         else:
             self._follow_some(changes)
         self.state = changes.state
+        self._next_expiry = None
         self._followed += len(changes.records)
         self.unsaved += len(changes.records) + len(changes.gone)
         if changes.whole or self._followed > _MEASURED_EVERY:
@@ -391,10 +394,13 @@ class HeldSnapshot:
         """The rows that may be recalled at ``now`` and satisfy a filter; None when all rows may."""
         snapshot = self.snapshot
         expires = snapshot.expires[: snapshot.limit]
-        expired = (expires != 0.0) & (expires <= now.timestamp())
-        if wanted is None:
-            return ~expired if expired.any() else None
-        return self._row_filters.flags(wanted, snapshot, self._reader) & ~expired
+        if self._next_expiry is None:
+            self._next_expiry = float(expires.min(initial=np.inf, where=expires > 0.0))
+        flags = None if wanted is None else self._row_filters.flags(wanted, snapshot, self._reader)
+        if now.timestamp() < self._next_expiry:
+            return flags
+        lasting = (expires == 0.0) | (expires > now.timestamp())
+        return lasting if flags is None else flags & lasting
 
     # Saving
 
@@ -420,7 +426,7 @@ class HeldSnapshot:
             # The allocator reuses freed memory up to the largest that was freed. Before that, each large array of a query
             # would be mapped by the system again, which takes a third of the time of a query to a large snapshot.
             np.empty(_REUSED, np.uint8)
-            self.snapshot, self.state, self.unsaved = snapshot, kept.state, 0
+            self.snapshot, self.state, self.unsaved, self._next_expiry = snapshot, kept.state, 0, None
             self.nbytes = snapshot.nbytes
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, cast
@@ -43,6 +44,7 @@ _END = "[SEP]"
 _LONGEST_WORD = 100
 _REMEMBERED_WORDS = 2**15
 _REMEMBERED_LENGTH = 32
+_REMEMBERED_TEXTS = 512
 
 MOST_CHARACTERS = 2**16
 """Characters beyond this many are not read."""
@@ -188,6 +190,7 @@ class Encoder:
         positions = _Rows(constants, "trunk.embeddings.position_embeddings.weight")
         self._positions = positions[np.arange(MOST_PIECES)] + of_type
         self._session = OnnxSession(_graph(constants))
+        self.words = lru_cache(_REMEMBERED_TEXTS)(self._words)
 
     def encode(self, text: str) -> Encoded:
         """The vectors of a text, all of unit length; the weights of its pieces, as of a question, add up to 1."""
@@ -198,7 +201,7 @@ class Encoder:
         weights = np.exp(np.clip(gates[:, 0], -_MOST_WEIGHT, _MOST_WEIGHT))
         return Encoded(_unit(last.mean(axis=0)), _unit(tokens), weights / weights.sum())
 
-    def words(self, text: str) -> list[str]:
+    def _words(self, text: str) -> list[str]:
         """The word of each piece that ``encode`` has a vector for."""
         return self._pieces.words(text, MOST_PIECES)[:-1]
 
@@ -274,7 +277,6 @@ def packed_tokens(tokens: Floats) -> bytes:
 
 _TOKEN = np.dtype([("codes", np.int8, TOKEN_DIMENSIONS), ("length", np.float32)])
 _MOST_INTEGER = 127
-_FINER = 2 * _MOST_INTEGER
 _LANES = 4
 
 
@@ -292,27 +294,19 @@ def unpacked_tokens(texts: Sequence[bytes]) -> list[bytes]:
 def token_products(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
     """The products of vectors with the tokens of texts, a row for each token, and the first row of each text.
 
-    The texts are given as ``unpacked_tokens`` returns them. The vectors are rounded to one part in 64,000.
+    The texts are given as ``unpacked_tokens`` returns them. A vector is rounded to one part in 127 of its largest number.
     """
     starts = np.cumsum([0, *(len(text) // _TOKEN.itemsize for text in texts[:-1])])
     tokens = np.frombuffer(b"".join(texts), _TOKEN)
-    # Integers are multiplied several times faster than floats, and in multiples of four vectors. What rounding has left of
-    # a vector is rounded again, in finer steps.
-    exact = np.zeros((max(-(-len(vectors) // _LANES), 1) * _LANES, TOKEN_DIMENSIONS), np.float32)
-    exact[: len(vectors)] = vectors
-    largest = np.abs(exact).max(axis=1, keepdims=True)
-    exact *= _MOST_INTEGER / np.where(largest, largest, 1.0)
-    coarse = np.rint(exact)
-    products = _integer_products(tokens["codes"], coarse) * np.int32(_FINER)
-    products += _integer_products(tokens["codes"], np.rint((exact - coarse) * _FINER))
-    scaled = products.astype(np.float32)
+    # Integers are multiplied several times faster than floats, and in multiples of four vectors.
+    steps = np.abs(vectors).max(axis=1, keepdims=True, initial=1e-9) / np.float32(_MOST_INTEGER)
+    codes = np.zeros((max(-(-len(vectors) // _LANES), 1) * _LANES, TOKEN_DIMENSIONS), np.int8)
+    codes[: len(vectors)] = np.rint(vectors / steps)
+    products = np.asarray(numkong.dots_packed(tokens["codes"], numkong.dots_pack(codes, dtype="int8")))
+    scaled = products[:, : len(vectors)].astype(np.float32)
     scaled *= (np.float32(1.0) / tokens["length"])[:, None]
-    scaled *= largest[:, 0] / np.float32(_MOST_INTEGER * _FINER)
-    return scaled[:, : len(vectors)], starts
-
-
-def _integer_products(codes: NDArray[np.int8], vectors: Floats) -> NDArray[np.int32]:
-    return np.asarray(numkong.dots_packed(codes, numkong.dots_pack(vectors.astype(np.int8), dtype="int8")))
+    scaled *= steps[:, 0]
+    return scaled, starts
 
 
 # Universal Sentence Encoder, multilingual: convolutions over word pieces, 512 dimensions, 16 languages: Arabic, Chinese

@@ -16,18 +16,22 @@ from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
     CITIES,
+    DENIZENS,
+    LANGUAGES,
     PRESENT,
     SECRETS,
     Place,
     Taker,
     age,
     birthday,
+    listed,
     name,
     names,
     phrase,
     phrases,
     place,
     proper,
+    several,
 )
 from memwell.language.claims.english_predicates import (
     DEGREE,
@@ -76,7 +80,7 @@ from memwell.language.patterns import LazyPattern
 _MOST_READ = 2_000
 
 _WHAT = (
-    r"(?P<what>name|full name|first name|surname|birthday|date of birth|dob|bday|b-day|job|profession|occupation"
+    r"(?P<what>name|full name|first name|surname|birthday|date of birth|dob|bday|b-day|job title|job|profession|occupation"
     r"|hometown|home "
     r"town|hobby|hobbies|"
     r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
@@ -104,10 +108,12 @@ _IT_IS = LazyPattern(
 PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "date of birth", "dob", "bday", "b-day"), ("birthday", birthday)),
-    **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
+    **dict.fromkeys(("job", "job title", "profession", "occupation"), ("occupation", phrase)),
     **dict.fromkeys(("hometown", "home town"), ("from", proper)),
     **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
-    **dict.fromkeys(("mother tongue", "native language", "first language", "native tongue"), ("speaks", proper)),
+    **dict.fromkeys(
+        ("mother tongue", "native language", "first language", "native tongue"), ("speaks", several(listed(LANGUAGES)))
+    ),
     "surname": ("name", name),
     "age": ("age", age),
     "nationality": ("nationality", proper),
@@ -121,8 +127,11 @@ _CORRECTS = LazyPattern(
     r"(?:(?:\*|sorry|no(?! (?!sorry|wait|actually|make|it|that|scratch|hang|hold)[a-z]{3})|nope|wait|oops|whoops"
     r"|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    r"be|I should(?: have|['’]ve) (?:said|written))[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
+).match
+_VALUE_FIRST = LazyPattern(
+    r"[A-Z\d][\w’'-]*(?: [A-Z][\w’'-]*)?,? (?i:sorry|I meant?|typo|oops|my mistake|correction)\b"
 ).match
 _IS_A_CLAUSE = LazyPattern(
     r"(?:I|you|he|she|it|we|they|my \w+|our \w+)(?:['’](?:s|m|re|ve|d|ll)|dn['’]t)?\b(?! (?:and|or|but)\b)",
@@ -245,12 +254,13 @@ class ValueReader(ClauseFinder):
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
         lead = _CORRECTS(text)
-        if lead is None or not lead[0].strip() or self._last is None or _IS_A_CLAUSE(text, lead.end()):
+        at_value = 0 if lead is None else lead.end()
+        if not (lead and lead[0].strip() or _VALUE_FIRST(text)) or self._last is None or _IS_A_CLAUSE(text, at_value):
             return []
         meant = [
             (_likeness(text[slice(*places[0])], last), at, places[0], last)
             for at, last in enumerate(self._stated_last[-_MOST_MEANT:])
-            if (places := last.take(text, lead.end(), len(text))) and ENDS_NAME(text, places[0][1])
+            if (places := last.take(text, at_value, len(text))) and ENDS_NAME(text, places[0][1])
         ]
         if not meant:
             return []
@@ -326,11 +336,14 @@ _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
-    r"|\bthe (?:school of hard|university of life)",
+    r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia|mordor|wakanda"
+    r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b",
     re.IGNORECASE,
 ).search
 _NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:not|psych)\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)", re.IGNORECASE
+    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head|mind|dreams?|bathtub"
+    r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
+    re.IGNORECASE,
 ).match
 _QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _RECTIFIES = LazyPattern(
@@ -352,7 +365,9 @@ def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
 
-_AGED = LazyPattern(r" ?\((?P<age>\d{1,2})(?: years old)?\)").match
+_AGED = LazyPattern(
+    r"(?: ?\(|,? who(?:['’]s| is) |,? aged |, )(?P<age>\d{1,2})(?: years old)?(?=[,.;)]|\Z| and\b)"
+).match
 
 
 def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
@@ -392,7 +407,7 @@ _UNSURE = LazyPattern(
     re.IGNORECASE,
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|in (?:dog|cat) years|for the (?:\w+th"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years|for the (?:\w+th"
     r"|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
@@ -430,11 +445,12 @@ _NO_STATEMENT = LazyPattern(
 _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = LazyPattern(
     r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
-    r"|think|thought)\b)"
+    r"|think|thought|say|guess|believe)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
     r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings)(?=[:,]))\b",
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads)(?=[:,]"
+    r"|(?: \w+){1,4}: ))\b",
     re.IGNORECASE,
 )
 _RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search
@@ -448,8 +464,8 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
-_MEANS: dict[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
-"""What people cannot eat, by the word for them."""
+_MEANS = {"coeliac": "gluten", "celiac": "gluten", **DENIZENS}
+"""What people cannot eat, and where they are from, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
@@ -650,7 +666,7 @@ class EnglishReader(ValueReader):
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
             places = [one for one in places if not _IN_JEST_CALLED(text[slice(*one)])]
             # "I'm a mum with a toddler named Zuri" names another.
-            places = [one for one in places if " with " not in text[said.at : one[0]]]
+            places = [one for one in places if not {"with", "of"} & set(text[said.at : one[0]].split())]
         else:
             return []
         if (
@@ -732,10 +748,11 @@ class EnglishReader(ValueReader):
             lasting=said.tense == "perfect",
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
-        if relation == "allergic_to":
+        if relation in ("allergic_to", "from"):
             found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
-            return [one for each in found for one in named_pets(text, each)]
+            found = [one for each in found for one in named_pets(text, each)]
+            return found + contrasts(text, match, places[-1], frame.take)
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)

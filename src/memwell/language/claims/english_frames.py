@@ -33,7 +33,7 @@ from memwell.language.claims.english_objects import (
 )
 
 _O = OBJECT
-_AN = r"(?:an?|the|one|two|three|four|five|six|my|some|another|her|his|our|their) "
+_AN = r"(?:an?|the|one|two|three|four|five|six|\d+|my|some|another|her|his|our|their) "
 
 # Languages.
 _FLUENT = (
@@ -58,7 +58,8 @@ add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
-add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
+add("get; manage", rf"by in {_O}", "speaks", several(listed(LANGUAGES)))
+add("hold; have", rf"an? (?:\w+ )?conversation in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
 add(
     "be",
     rf"an? native (?:speaker of )?{_O}",
@@ -126,6 +127,7 @@ add(
     anything,
     ENDS,
 )
+add("react", rf"(?:really |very )?(?:badly|severely|terribly|allergically) to {_O}", "allergic_to", allergens)
 add("go; become; turn", rf"(?:an? )?(?:fully |full |completely )?{_O}", "diet", listed(DIETS), BEGINS, confidence=0.9)
 add(
     "be; go; eat; become; turn; be raise; keep",
@@ -266,6 +268,7 @@ add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 add("own; co-own", rf"(?!half\b|most\b)(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
 add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", make, after="now")
+add("be", rf"the (?:proud |happy |lucky |new )*owner of (?:an?|the|my own|two|three) {_O}", "owns", phrase)
 add(
     "have",
     rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) "
@@ -368,7 +371,7 @@ add(
     anything,
     after="present",
 )
-add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby) {_O}", "hobby", phrase)
+add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby|weekend|recreational) {_O}", "hobby", phrase)
 add(
     "spend",
     r"(?:all |most of )?(?:my|most|his|her|our) (?:weekends|evenings|free time|spare time|sundays|saturdays"
@@ -378,7 +381,7 @@ add(
 )
 add(
     "sing; play; be",
-    r"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|book club|chess club|running club))\b",
+    r"(?:[a-z]+ )?(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|book club|chess club|running club))\b",
     "hobby",
     anything,
 )
@@ -404,7 +407,8 @@ add(
     "; ".join(sorted(PASTIMES)),
     r"(?P<o>)(?=(?: (?:a lot|a bit|regularly|competitively|for fun))?(?: (?:on|every|at|most|in) (?:the |my "
     r"|our )?(?:weekends?|day|week"
-    r"|morning|evenings?|side|(?:spare|free) time|mon\w+|tue\w+|wed\w+|thu\w+|fri\w+|sat\w+|sun\w+|summer|winter)\b))",
+    r"|morning|evenings?|side|(?:spare|free) time|mon\w+|tue\w+|wed\w+|thu\w+|fri\w+|sat\w+|sun\w+|summer|winter)\b"
+    r"| (?:once|twice|[a-z]+ times|a few times) (?:an?|each|every) (?:week|month)\b))",
     "hobby",
     lambda s, at, _e: [_verb_before(s, at)],
     after="present",
@@ -434,6 +438,8 @@ add(
     HAPPENS,
 )
 add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby", pastime)
+add("swap; trade; drop; ditch", r"(?P<o>(?!the\b|my\b|our\b|an?\b)[a-z]\S.*?) for (?=[a-z])", "hobby", pastime, ENDS)
+add("swap; trade; drop; ditch", rf"[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
 add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
 add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
 add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memwell.language.claims.english_objects import (
+    DENIZENS,
+    EMPLOYERS,
     FIELDS,
     NATIONALITIES,
     UPPER,
+    Place,
     Taker,
     anything,
     employer,
@@ -61,14 +64,24 @@ def add(
         FRAMES.setdefault(verb.strip(), []).append(frame)
 
 
+def known(sentence: str, start: int, end: int) -> list[Place]:
+    """An employer that is known as one: who went from Leeds to York only travelled."""
+    return [one for one in proper(sentence, start, end) if sentence[slice(*one)] in EMPLOYERS]
+
+
+def denizen(sentence: str, start: int, end: int) -> list[Place]:
+    """Someone from a town, by the word for them: "a Londoner"."""
+    return [(start, end)] if sentence[start:end].lower() in DENIZENS else []
+
+
 OBJECT = r"(?P<o>\S.*)"
 _O = OBJECT
 _HERE = (
     r"(?:right |just |back |over |here |out |up |down |near |still |happily |currently |alone |together "
-    r"|permanently |now |again |full[- ]time )*"
+    r"|permanently |now |again |full[- ]time |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
 )
 _JOINED_TO = (
-    r"(?:here |over |back |across |out |up |down |again |on |away |house |home |permanently |abroad |all the "
+    r"(?:here |over |back |across |out |up |down |again |on |away |house,? |home |permanently |abroad |all the "
     r"way |from [^,;]*? )*"
 )
 
@@ -96,7 +109,7 @@ add(
 )
 add(
     "live; be base",
-    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|out|in|near)(?: of)? {_O}",
+    rf"(?:with [^,;]{{1,40}}? |alone |just |right )?(?:outside|out|in|near)(?: of)? {_O}",
     "lives_in",
     place,
 )
@@ -109,9 +122,12 @@ add(
     BEGINS,
 )
 add("settle", rf"(?:down )?in {_O}", "lives_in", place, BEGINS)
+add("retire", rf"(?:back )?to (?:an? [a-z ]{{2,20}}? (?:in|near) )?(?P<o>[{UPPER}]\S.*)", "lives_in", place, BEGINS)
+add("up", rf"sticks(?: and moved)? from (?P<o>[{UPPER}]\S.*)", "lives_in", place, ENDS)
+add("up", rf"sticks(?: from [^,;]*?)?(?: and moved)? (?:to|for) (?P<o>[{UPPER}]\S.*)", "lives_in", place, BEGINS)
 add(
     "move; relocate; emigrate",
-    rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
+    rf"(?:here |away |over |out |back |house,? )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
     place,
     ENDS,
@@ -126,7 +142,7 @@ add(
     "share; rent; sublet",
     # Who rents a flat out, or to others, does not live in it.
     rf"(?<!out )(?!.* (?:out|to|on Airbnb)\b(?! of\b| be\b| save\b))(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?"
-    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
+    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft|(?:one|two|three|1|2|3)-bed(?:room)?)"
     rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
     "lives_in",
     place,
@@ -147,7 +163,7 @@ add(
 )
 add(
     "be bear; be raise; be bring; be rear",
-    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:(?:to|by) [\w ]{3,30}? )?(?:in"
+    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:(?:to|by) [\w ]{3,30}? )?(?:in \d{4} )?(?:in"
     r"|near) (?P<o>(?!\d)\S.*)",
     "from",
     place,
@@ -157,13 +173,19 @@ add(
 add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", place, HAPPENS)
 add(
     "grow",
-    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}",
+    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside|on the (?:outskirts|edge))(?: of)? {_O}",
     "from",
     place,
     HAPPENS,
     confidence=0.7,
 )
 add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", place)
+add(
+    "be",
+    r"an? (?:proud |born |true |real )*(?P<o>New Yorker|[A-Z][a-z]+(?:er|ian|ese|mie))(?=\s*(?:[,.;!]|\Z|and\b|by\b|at\b|through\b))",
+    "from",
+    denizen,
+)
 add(
     "be",
     r"(?:an? |both |half |part |actually |originally |proud )*(?P<o>\S.*)",
@@ -336,7 +358,8 @@ add(
 )
 add(
     "be",
-    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) "
+    rf"(?:on|in|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse"
+    rf"|checkouts?|tills?|reception|front desk|production line|ward|crew|payroll) (?:at|of|for) (?:the )?"
     rf"(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -359,6 +382,8 @@ add(
 add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
 add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
+add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) (?:at|with) {_O}", "works_at", employer)
+add("clock; intern; temp; toil", rf"(?:in |on |away )?(?:at|for|with) {_O}", "works_at", employer)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(
     "switch; change",
@@ -392,7 +417,25 @@ add(
     proper,
     BEGINS,
 )
-add("leave", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
+add("leave; swap", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
+add(
+    "jump; go; switch; hop; defect",
+    rf"(?:ship |over |straight )?from (?P<o>[{UPPER}]\S.*?) to [{UPPER}]",
+    "left",
+    known,
+    ENDS,
+)
+add("jump; go; switch; hop; defect", rf"(?:ship |over |straight )?from [{UPPER}][^,;]*? to {_O}", "left", known, BEGINS)
+add("walk", rf"(?:out |away )(?:of|from|on) (?P<o>[{UPPER}]\S.*)", "left", known, ENDS)
+add(
+    "leave; quit",
+    r"the (?P<o>army|navy|air force|police|force|civil service|nhs|NHS|fire (?:service|brigade|department)|bank|church"
+    r"|council|merchant navy|marines|military|railways?|post office|ministry|bakery|factory|hospital|shop|salon|brewery)"
+    r"(?=\s*(?:\Z|[,.;!]|(?:and|last|in|to|after|for|because|this|years?|when|at|a|two|three)\b))",
+    "works_at",
+    anything,
+    ENDS,
+)
 add("leave", rf"(?P<o>[{UPPER}]\S.*)", "left", proper, ENDS)
 add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", proper, BEGINS)
 add(
@@ -509,7 +552,7 @@ add("read", rf"(?P<o>[\w ]{{2,30}}?) at (?=the Univ|[{UPPER}])", "studies", fiel
 add("read", rf"[\w ]{{2,30}}? at (?:the )?(?P<o>[{UPPER}].*)", "studies_at", school)
 add(
     "do; pursue; take; finish; complete; work",
-    rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ )?(?:degree|phd|PhD|master['’]?s|masters|bachelor['’]?s"
+    rf"(?:on |for )?(?:an?|my|his|her|the) (?:[\w-]+ )?(?:degree|phd|PhD|master['’]?s|masters|bachelor['’]?s"
     rf"|doctorate|diploma|apprenticeship|course|MA|BA|MSc|BSc|MBA|A-levels)(?: degree)? (?:in|on) {_O}",
     "studies",
     field,
@@ -517,6 +560,15 @@ add(
 )
 add(
     "do; pursue; take; finish; complete; work",
+    r"(?:on |for )?(?:an?|my|his|her) (?P<o>[a-z][a-z ]{2,25}?) (?:degree|phd|PhD|master['’]?s|diploma|course|MSc|BSc|BA|MA)\b",
+    "studies",
+    listed(FIELDS, most=3),
+    after="ing",
+)
+add("do; study; take", _O, "studies", several(listed(FIELDS, most=3)), after="ing")
+add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
+add(
+    "do; pursue; take; finish; complete; work; write",
     rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ ){{0,6}}?(?:at|with) (?P<o>[{UPPER}].*)",
     "studies_at",
     school,
@@ -625,7 +677,7 @@ add(
     rf"(?:an? )?(?:[a-z-]+ ){{0,2}}?(?:class|classes|course|courses|lessons) (?:in|on) {_O}",
     "studies",
     field,
-    after="ing",
+    after="not past",
 )
 add(
     "drop; flunk; be kick; be expel; be throw",

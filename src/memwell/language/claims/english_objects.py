@@ -226,6 +226,25 @@ CITIES = frozenset(
     "Vancouver Venice Verona Vienna Vilnius Warsaw Wellington Winnipeg Wrocław York Zagreb Zurich Zürich".split()
 )
 """Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
+DENIZENS = {
+    **{f"{town.lower()}er".replace("eer", "er"): town for town in CITIES},
+    **{"new yorker": "New York", "parisian": "Paris", "mancunian": "Manchester", "glaswegian": "Glasgow"},
+    **{"liverpudlian": "Liverpool", "viennese": "Vienna", "brummie": "Birmingham", "geordie": "Newcastle"},
+}
+"""The town of someone, by the word for who is from it."""
+EMPLOYERS = entities.ORGANISATIONS | frozenset(
+    "Accenture Adobe Airbus Aldi Allianz Apple Arup Asda AstraZeneca Atos Audi Aviva Axa BASF BBC BP BT Barclays Bayer "
+    "Boeing Boots Bosch Cadbury Capgemini Carrefour Caterpillar Chevron Cisco Citi Citibank Comcast Continental Currys "
+    "DHL Daimler Danone Dell Deloitte DreamWorks Dyson EY Ericsson Equinor ExxonMobil FedEx Fiat Fiserv Ford Fujitsu GE "
+    "GSK Goldman Greggs HMRC HP HSBC Halfords Heineken Hermes Hitachi Honeywell Hyundai ING Infosys Intel JPMorgan KLM "
+    "KPMG Kia Kodak Kraft LG LVMH Lego Lenovo Lidl Lloyds Lockheed Lufthansa Lyft Maersk Mastercard McKinsey Merck "
+    "Michelin Mitsubishi Monzo Morrisons Motorola NHS NatWest Nationwide Nestlé Nissan Nokia Novartis Novo Ocado Oracle "
+    "Orange Panasonic PepsiCo Pfizer Philips Porsche Pret PwC Qantas Qualcomm Renault Revolut Roche Ryanair SAP SKF "
+    "Safeway Sainsbury's Salesforce Santander Scania Shell Shopify Siemens Skanska Skoda Slack Sodexo Stripe Subaru "
+    "Suzuki Target Tata Tesco Thales Thermo ThyssenKrupp Total Toyota Uniqlo Unilever Verizon Vestas Visa Vodafone "
+    "Volkswagen Volvo Waitrose Wetherspoons Wipro Zalando Zara Zeiss eBay easyJet".split()
+)
+"""Employers, where only the name says that it is one: "I went from Tesco to Lidl"."""
 FIELDS = _set(
     "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history "
     "philosophy linguistics psychology sociology anthropology archaeology architecture nursing accounting finance "
@@ -698,7 +717,9 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
     return take
 
 
-_NO_QUALITIES = frozenset("few lot of about with for in on at to from million thousand hundred zillion like".split())
+_NO_QUALITIES = frozenset(
+    "not few lot of about with for in on at to from million thousand hundred zillion like".split()
+)
 
 
 def _unless_compound(sentence: str, start: int, last: int, end: int) -> list[Place]:
@@ -733,7 +754,7 @@ _JOB_WORD = LazyPattern(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
 _NO_JOB_BEFORE = frozenset(
     "big better bad terrible good great lousy real huge complete keen avid amateur passionate hobby enthusiastic born "
-    "keeper".split()
+    "keeper weekend recreational aspiring budding wannabe armchair functioning".split()
 )
 
 

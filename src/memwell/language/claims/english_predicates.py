@@ -14,6 +14,7 @@ from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS
 from memwell.language.claims.english_objects import (
     ADULTS,
     CITIES,
+    EMPLOYERS,
     ING,
     NUMBERS,
     PARTICIPLE,
@@ -185,7 +186,7 @@ TAKEN_BACK = LazyPattern(
     r"|correction)"
 ).match
 _CONTRAST = LazyPattern(
-    r"(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
+    r"(?:,? with(?:out)? (?:an?|one|two|no) \w['’]?s?(?=,| not)|, (?:one|two|double) \w['’]?s?(?=,))?(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
     r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
     r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
@@ -314,10 +315,12 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "studies_at"
     if relation == "with":
         words = text[slice(*place)]
-        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in entities.ORGANISATIONS else ""
+        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in EMPLOYERS else ""
+    if relation == "lives_in" and text[slice(*place)] in EMPLOYERS:
+        return "works_at"
     if relation not in ("left", "joined"):
         return relation
-    if text[slice(*place)] in entities.ORGANISATIONS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
+    if text[slice(*place)] in EMPLOYERS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
         return "works_at"
     if _DEPARTS(text):
         return ""

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
+    ACTIVITIES,
     KIN,
     LANGUAGES,
     NAME,
     NATIONALITIES,
     PETS,
+    PLAYED,
     SECRETS,
     THINGS,
     UPPER,
@@ -251,6 +253,7 @@ _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
+_PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
 _NOT = r"(?:don['’]?t|do not|haven['’]?t|have not)"
@@ -360,10 +363,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
+        ("year", rf"\A\W*\w+[- ]year (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         (
             "course is",
-            r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
+            r"\b[Mm]y (?:course|major|degree|subject|field) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
             "I study {o}",
         ),
         (
@@ -440,7 +444,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "my name is {o}",
         ),
-        (" here", rf"{_BEGIN}(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
+        (" here", rf"{_BEGIN}(?:[Ii]t['’]s |[Tt]his is )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
         (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
         ("use ", rf"\bplease use (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}"),
         ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
@@ -466,7 +470,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
-        ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
+        ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
             "",
             r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|calms me|helps me relax|is how I "
@@ -474,7 +478,82 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my hobby is {o}",
         ),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
+        (
+            " years",
+            rf"\bI(?:['’]ve| have)? (?:just |now |already )*(?:passed|done|completed|celebrated|clocked up|reached|hit) "
+            rf"(?:my |the )?(?:[\w-]+ ){{0,2}}years (?:at|with) {_PLACE}",
+            "I work at {o}",
+        ),
+        (
+            "y ",
+            rf"\b[Mm]y (?:salary|wages|pay|pay ?check) (?:is|are|comes|come) (?:paid )?(?:by|from) (?:the )?{_PLACE}",
+            "I work at {o}",
+        ),
+        (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
+        (
+            " for ",
+            r"(?:\A|[,.;] )(?:[Mm]y )?(?i:weekends|evenings|sundays|saturdays|free time|spare time)"
+            r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})",
+            "my hobby is {o}",
+        ),
+        (
+            "touched",
+            rf"\bI have(?:n['’]t| not) (?:touched|played|picked up) (?:the |my |an? )?(?P<o>{_PASTIME}) (?:in|for) (?:\w+ )?years",
+            "I no longer play {o}",
+        ),
+        ("packed in", r"\b(?:packed|chucked|jacked) in (?P<o>[a-z]+ing)\b", "I quit {o}"),
+        ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
+        ("no more", rf"\b[Nn]o more {_PLACE}(?=\s*(?:[.,!;]|\Z))", "I left {o}"),
+        ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
+        (
+            "igned",
+            rf"\A\W*(?:[Ss]igned|[Yy]ours(?: truly)?|(?:[Kk]ind |[Bb]est )?[Rr]egards|[Bb]est wishes),? (?P<o>{NAME})\W*\Z",
+            "my name is {o}",
+        ),
+        ("roots", rf"\b[Mm]y roots are in {_PLACE}", "I am from {o}"),
+        (
+            " my",
+            r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first|mother) \w+),"
+            r" (?P<o>[\w' -]{3,30}?) (?:is|are)\b",
+            "my {b} is {o}, not {a}",
+        ),
+        *(
+            (
+                " o",
+                rf"(?:\A|[,.;!] |\band )(?P<o>{NAME}){verb}(?:my|our) (?P<a>(?:[a-z-]+ ){{0,2}}?(?:{_ANIMALS}))(?=[,.;!]|\Z| and\b)",
+                "my {a} is called {o}",
+            )
+            for verb in (" is ", ", (?:who is )?", " ")
+        ),
+        (
+            " is a",
+            rf"\b[Mm]y (?:pride and joy|best friend|constant companion|baby|shadow|roommate) is an? (?P<a>(?:[a-z-]+ ){{0,2}}(?:{_ANIMALS}))"
+            rf" (?:called|named) (?P<o>{NAME})",
+            "I have a {a} called {o}",
+        ),
         # Languages, health and taste.
+        (
+            "allerg",
+            r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
+            r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for|bad for)|has me"
+            r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it|them))?(?=\s*(?:[.,!;]|\Z))",
+            "I am allergic to {o}",
+        ),
+        (
+            "agree with me",
+            r"\A\W*(?P<o>[A-Za-z]+(?: [a-z]+)?) (?:does|do)(?:n['’]t| not) agree with me\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "epipen",
+            r"\b(?i:epipen) (?:because of|for|in case of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)?)",
+            "I am allergic to {o}",
+        ),
+        (
+            "llergy is",
+            r"\b(?:[Tt]he|[Mm]y) (?:allergy|intolerance) is (?:actually |really |only )*to (?P<o>[^.;!?]{2,40})",
+            "I am allergic to {o}",
+        ),
         ("passports", rf"\btwo passports,? (?P<o>{_CAP}) and (?P<a>{_CAP})", "I am {o} and {a}"),
         ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
         ("sarcasm", rf"\bI speak two languages: (?P<o>{_CAP}) and sarcasm", "I speak {o}"),
@@ -681,7 +760,8 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ),
         (
             "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:driving )?{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this)\b",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this"
+            rf"|(?:scheduled|booked|planned|set|fixed) for)\b",
             "plans",
             False,
         ),
@@ -721,7 +801,7 @@ _LOST = LazyPattern(
     r"|give|given"
     rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{_ANIMALS})|(?P<kin>{_KINDS}))(?:,? "
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
-    r"(?P<off> (?:away|up|down|put down|to sleep))?\b"
+    r"(?P<off> (?:away|up|down|put down|to (?:sleep|my|our|an?|the)))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
     r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
     rf"(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
@@ -771,7 +851,7 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     ):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"] and verb not in ("buried", "bury"):
+    if which == "given" and not lost["off"] and verb not in ("buried", "bury", "rehomed", "rehome", "re-homed"):
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return

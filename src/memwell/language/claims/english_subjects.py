@@ -73,7 +73,7 @@ PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
 _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
-    r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
+    rf"|missus|(?:{PET_WORDS})(?=['’]s name |(?:['’]s| is) (?:called|named) ))\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
     rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
     rf"|cousin|friend|boys?"
@@ -760,7 +760,8 @@ def is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, fo
         relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
     )._replace(object=subject.name)
     other = _NOT_KIN(text, found.end(), clause.end + 40)
-    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
+    instead = KIN.get(other["kin"], relation) if other else relation
+    more = [match._replace(relation=instead, negated=True)] if instead not in ("", relation) else []
     return [match, *more]
 
 
@@ -830,7 +831,7 @@ _PET_OVER = LazyPattern(
 ).match
 _PET_CALLED = LazyPattern(
     r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"
-    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?)(?P<not> not)? "
+    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?| (?:answers to|goes by|is known as)(?: the name)?)(?P<not> not)? "
 ).match
 
 

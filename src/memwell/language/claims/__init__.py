@@ -165,12 +165,14 @@ def claims(
                 if (
                     before is None
                     or (claim.negated and not before.negated)
-                    or (before.negated and not claim.negated and claim.start > before.start)
+                    or (before.negated and not claim.negated and claim.start >= before.end)
                 ):
                     stated[key] = claim
     for subject, relation, thing in taken_out:
-        for key in [key for key in stated if key[:2] == (subject, relation) and key[2].endswith(thing)]:
+        for key in [one for one in stated if one[:2] == (subject, relation) and one[2].endswith(thing or "\n")]:
             del stated[key]
+        if not thing:
+            stated.pop((subject, relation, ""), None)
     return sorted(stated.values(), key=lambda claim: (claim.start, claim.end))
 
 

@@ -17,8 +17,10 @@ from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
     CITIES,
     DENIZENS,
+    KIN,
     LANGUAGES,
     PRESENT,
+    SAME_KIN,
     SECRETS,
     Place,
     Taker,
@@ -53,6 +55,7 @@ from memwell.language.claims.english_predicates import (
     until_any_more,
 )
 from memwell.language.claims.english_sayings import (
+    DISPUTED,
     PARAPHRASES,
     PRESUPPOSED,
     contacts,
@@ -65,6 +68,8 @@ from memwell.language.claims.english_subjects import (
     BOUND,
     ENDS_NAME,
     IS_KIN,
+    KIN_WORDS,
+    PET_WORDS,
     ClauseFinder,
     contact_owner,
     is_relative,
@@ -146,6 +151,7 @@ _WRONGLY = LazyPattern(
 _NOT_FIRST = LazyPattern(
     r"\A\W*(?:[Nn]o,? )?[Nn]ot (?:in |at |for |from |an? )?(?=[A-Z])"
 ).match  # "Not Samsung, I work for Sony"
+_NOT_FIRST_END = LazyPattern(r", |\W*\Z").match
 _VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
@@ -281,7 +287,7 @@ class ValueReader(ClauseFinder):
             return
         last = self._last
         places = last.take(text, wrong.end(), len(text))
-        if wrong.re.pattern.startswith("\\A") and not (places and text.startswith(", ", places[0][1])):
+        if wrong.re.pattern.startswith("\\A") and not (places and _NOT_FIRST_END(text, places[0][1])):
             return
         if places and text[slice(*places[0])].lower() != last.object.lower():
             yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
@@ -325,7 +331,7 @@ _ASIDE = LazyPattern(
     r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
     r"|note)(?: that)?"
     r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
-    r"|(?<=\bNo, )I said(?: that)?(?= I\b)"
+    r"|(?<=\bNo, )I said(?: that)?(?= I\b)|I never said (?:that )?I\b[^,;:.!?]{2,40}(?=,)"
     r"|strictly speaking|please (?:note|remember|correct your notes"
     r"|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
@@ -355,6 +361,20 @@ _RECTIFIES = LazyPattern(
 
 # Of what may have several values it only adds one: "Actually I like coffee".
 _ACTUALLY = LazyPattern(r"\W*actually\b(?!.* (?:now|these days|nowadays)\b)", re.IGNORECASE).match
+
+
+def _settled(text: str, disputed: list[RuleMatch], found: list[RuleMatch]) -> list[RuleMatch]:
+    """The negations of what was said wrongly, where the right value is stated."""
+    right = [one for one in found if not one.negated]
+    return [
+        wrong._replace(negated=True, start=0, end=len(text))
+        for wrong in disputed
+        if any(
+            _about(one) == _about(wrong)
+            and (one.object or text[one.object_start : one.object_end]).lower() != wrong.object.lower()
+            for one in right
+        )
+    ]
 
 
 def _as_in(words: str, sentence: str) -> str:
@@ -448,7 +468,7 @@ _DOUBT = LazyPattern(
     r"|think|thought|say|guess|believe)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
+    r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
     r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads)(?=[:,]"
     r"|(?: \w+){1,4}: ))\b",
     re.IGNORECASE,
@@ -478,8 +498,14 @@ _IS_OVER = LazyPattern(
 ).search
 _WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
-_LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
-_LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
+_LIKEWISE = LazyPattern(r",? (?:(in|at|for|from) (?=[A-Z])|(to) )").match
+_LIKEWISE_SAYS = {
+    "to": ("allergic_to",),
+    "in": ("lives_in",),
+    "at": ("works_at", "studies_at"),
+    "for": ("works_at",),
+    "from": ("from",),
+}
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
@@ -498,22 +524,21 @@ class EnglishReader(ValueReader):
         self._plain = False
         self._withdrawn: list[RuleMatch] = []
         self._planning = False
+        self._disputed: list[RuleMatch] = []
+        """What the speaker says was said, and may be about to correct: "I told you I live in Kent. I live in Essex"."""
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
         if _NOT_AT_ALL(sentence):
-            # What was said to be over in jest was never said.
-            return [
-                one._replace(
-                    negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence
-                )
-                for one in self._before
-            ]
+            # What was said in jest was never said.
+            return [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
         self._new, self._withdrawn = True, []
         found = self._statements(text)
+        short = text[:_MOST_SEARCHED]
+        before, self._disputed = self._disputed, list(self._paraphrased(short, len(short), DISPUTED))
         if text != sentence:
             found = [
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
@@ -522,7 +547,7 @@ class EnglishReader(ValueReader):
         found += _ages(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
-        found += self._rectified(sentence, found)
+        found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
@@ -553,8 +578,9 @@ class EnglishReader(ValueReader):
             return []
         found = self._stated_in(text, short)
         if not (_UNREAL(text) or _IS_OVER(short)):
-            known = {one.relation for one in found}
-            found += [one for one in self._paraphrased(short, len(text), PRESUPPOSED) if one.relation not in known]
+            for way in PRESUPPOSED:
+                known = {one.relation for one in found}
+                found += [one for one in self._paraphrased(short, len(text), (way,)) if one.relation not in known]
         return found
 
     def _stated_in(self, text: str, short: str) -> list[RuleMatch]:
@@ -575,7 +601,7 @@ class EnglishReader(ValueReader):
         stop = len(text)
         topic = _TOPIC(short)
         if topic is not None:
-            self._topic = (SPEAKER, *PROPERTIES[topic["what"].lower()])
+            self._topic = _topic_of(topic)
         if asked:
             question = _ASKED(text)
             if question is None:
@@ -643,7 +669,7 @@ class EnglishReader(ValueReader):
         last, joint = self._last, _LIKEWISE(text, clause.at)
         if self._new or last is None or joint is None or subject.is_speaker or subject.owner or last.match.negated:
             return []
-        if last.match.relation not in _LIKEWISE_SAYS.get(joint[1], ()):
+        if last.match.relation not in _LIKEWISE_SAYS[joint[1] or joint[2]]:
             return []
         places = last.take(text, joint.end(), clause.end)
         start = clause.start
@@ -776,7 +802,7 @@ class EnglishReader(ValueReader):
             return [match for one in people for match in is_relative(text, clause, said, one, is_kin)]
         if not subject.kin or not subject.relation:
             return []
-        places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
+        places = names(text, said.at + (text[said.at : said.at + 1] == " "), min(len(text), clause.end + 60))
         if said.verb == "be" and places and text[places[0][0]].islower():
             return []
         if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
@@ -887,8 +913,18 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
+def _topic_of(found: re.Match[str]) -> tuple[Subject, str, Taker]:
+    """Whose property a sentence is about, and how its value is cut out."""
+    relation, take = PROPERTIES[found["what"].lower()]
+    if relation == "name" and (found["kin"] or found["pet"]):
+        return SPEAKER, KIN[found["kin"]] if found["kin"] else "pet", take
+    return Subject(kin=SAME_KIN.get(found["kin"] or "", found["kin"] or "")), relation, take
+
+
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
+_TOPIC = LazyPattern(
+    rf"\b[Mm]y (?:(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))['’]s )?(?P<what>birthday|age|name)\b"
+).search
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match

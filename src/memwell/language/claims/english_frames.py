@@ -5,6 +5,8 @@ Those of homes and work are in ``english_homes_and_work``.
 
 from __future__ import annotations
 
+import re
+
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, FRAMES, HAPPENS, OBJECT, add
 from memwell.language.claims.english_objects import (
     DIETS,
@@ -31,6 +33,7 @@ from memwell.language.claims.english_objects import (
     several,
     verb_forms,
 )
+from memwell.language.patterns import LazyPattern
 
 _O = OBJECT
 _AN = r"(?:an?|the|one|two|three|four|five|six|\d+|my|some|another|her|his|our|their) "
@@ -128,6 +131,13 @@ add(
     ENDS,
 )
 add("react", rf"(?:really |very )?(?:badly|severely|terribly|allergically) to {_O}", "allergic_to", allergens)
+add(
+    "eat; drink",
+    r"(?:any )?(?P<o>(?:red meat|meat|pork|beef|fish|dairy|eggs|sugar|gluten|carbs|animal products|seafood|wheat|alcohol))\b(?! any)",
+    "diet",
+    lambda s, at, e: [(_denial_before(s, at), e)],
+    after="never does",
+)
 add("go; become; turn", rf"(?:an? )?(?:fully |full |completely )?{_O}", "diet", listed(DIETS), BEGINS, confidence=0.9)
 add(
     "be; go; eat; become; turn; be raise; keep",
@@ -285,11 +295,18 @@ add(
 )
 add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
-add("trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS)
+add(
+    "trade; swap; ditch",
+    r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)",
+    "owns",
+    phrase,
+    BEGINS,
+)
 add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
 add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
+add("give; donate; get", rf"(?:away |rid of )the (?P<o>[{UPPER}]\S.*)", "owns", make, ENDS)
 add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
 add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 add(
@@ -385,6 +402,14 @@ add(
     "hobby",
     anything,
 )
+for _verb, _mode in (("join", BEGINS), ("leave; quit", ENDS)):
+    add(
+        _verb,
+        r"(?P<o>(?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|[a-z]+ club))\b",
+        "hobby",
+        anything,
+        _mode,
+    )
 add("get", r"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
 _CRAFTS = (
     "paint; knit; crochet; sew; sketch; sculpt; embroider; weave; brew; forage; whittle; carve; restore; "
@@ -447,7 +472,7 @@ add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w 
 add("be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything)
 add(
     "be divorce; be widow",
-    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|now\b|since\b))",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:now|since|in|last|this|at|two|three|young|early)\b))",
     "married_to",
     lambda _s, at, _e: [(at, at)],
     ENDS,
@@ -511,6 +536,17 @@ _NO_GOING = frozenset(
 def _speaker(sentence: str, at: int) -> list[Place]:
     word = WORDS.match(sentence, at)
     return [word.span()] if word is not None and word[0].lower() in LANGUAGES else []
+
+
+def _denial_before(sentence: str, at: int) -> int:
+    """Where "don't eat" begins."""
+    found = _DENIAL(sentence[:at])
+    return at if found is None else found.start()
+
+
+_DENIAL = LazyPattern(
+    r"\b(?:don['’]?t|doesn['’]?t|do not|does not|never)(?: \w+)? (?:eat|drink)s?\s*(?:any )?\Z", re.IGNORECASE
+).search
 
 
 def _verb_before(sentence: str, at: int) -> Place:

@@ -350,7 +350,7 @@ add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
 add("be", rf"on (?:maternity|paternity|parental|sick|study|annual) leave (?:from|at) {_O}", "works_at", employer)
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
-    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
+    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; build; fix; test",
     rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -402,7 +402,7 @@ add(
     after="job",
 )
 add(
-    "leave; quit; resign; retire",
+    "leave; quit; resign; retire; lose",
     rf"(?:from )?(?:my (?:old |previous )?(?:job|position|role|post) (?:at|with) ){_O}",
     "works_at",
     employer,
@@ -419,13 +419,14 @@ add(
 )
 add("leave; swap", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
 add(
-    "jump; go; switch; hop; defect",
+    "jump; go; switch; defect",
     rf"(?:ship |over |straight )?from (?P<o>[{UPPER}]\S.*?) to [{UPPER}]",
     "left",
     known,
     ENDS,
 )
-add("jump; go; switch; hop; defect", rf"(?:ship |over |straight )?from [{UPPER}][^,;]*? to {_O}", "left", known, BEGINS)
+add("jump; go; switch; defect", rf"(?:ship |over |straight )?from [{UPPER}][^,;]*? to {_O}", "left", known, BEGINS)
+add("end", rf"up (?:working )?(?:at|with) (?P<o>[{UPPER}]\S.*)", "works_at", known, BEGINS)
 add("walk", rf"(?:out |away )(?:of|from|on) (?P<o>[{UPPER}]\S.*)", "left", known, ENDS)
 add(
     "leave; quit",
@@ -500,6 +501,15 @@ add(
     anything,
     ENDS,
 )
+add("move", rf"(?:on|away) from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
+add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
+add(
+    "be transfer; be move; be post",
+    rf"to the [\w ]{{2,30}}?(?:office|branch|team|plant) of {_O}",
+    "works_at",
+    proper,
+    BEGINS,
+)
 add(
     "stop; finish",
     r"(?P<o>(?:teaching|nursing|farming|acting|welding|policing)\b)(?! (?:at|for|him|her|me|the)\b)",
@@ -568,7 +578,7 @@ add(
 add("do; study; take", _O, "studies", several(listed(FIELDS, most=3)), after="ing")
 add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
 add(
-    "do; pursue; take; finish; complete; work; write",
+    "do; pursue; take; work; write",
     rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ ){{0,6}}?(?:at|with) (?P<o>[{UPPER}].*)",
     "studies_at",
     school,
@@ -718,7 +728,7 @@ add(
     after="school",
 )
 add(
-    "get; have; earn; receive; do; be award; complete; hold",
+    "get; have; earn; receive; do; be award; complete; finish; hold",
     rf"(?:an?|my|his|her|the) (?:[\w'’-]+ ){{1,5}}?(?:from|by|at) (?P<o>(?:the )?[{UPPER}].*)",
     "graduated_from",
     school,

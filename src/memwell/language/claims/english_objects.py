@@ -522,11 +522,17 @@ def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
     return _trimmed(sentence, start, found.end())
 
 
+_AGE_BETWEEN = LazyPattern(
+    r"(?:,? (?:(?:who )?is |who['’]s |aged )?| ?\()(?:\d{1,2}|[a-z]{3,8}(?= (?:and|,)))\)?(?=,? (?:and )?[A-Z])"
+).match
+
+
 def names(sentence: str, start: int, end: int) -> list[Place]:
     """Names in a row: "Nell, Cora and Bridget"."""
     found = name(sentence, start, end)
     while found:
-        joint = _JOINT.match(sentence, found[-1][1], end)
+        aged = _AGE_BETWEEN(sentence, found[-1][1], end)
+        joint = _JOINT.match(sentence, found[-1][1] if aged is None else aged.end(), end)
         # A name after a comma may address someone, or begin the next clause.
         following = name(sentence, joint.end(), end) if joint is not None else []
         if not following or (
@@ -542,7 +548,9 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
 _VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
 
 
-_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
+_NEAR_PLACE = LazyPattern(
+    rf"(?:an?|the|this|our|my) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])"
+).match
 
 
 def place(sentence: str, start: int, end: int) -> list[Place]:
@@ -578,6 +586,12 @@ _EMPLOYER = LazyPattern(
 ).match
 
 
+_NO_TRADES = frozenset(
+    "new old same big small little tiny large local different another good great nice other head main home box ticket "
+    "own current former own startup start-up young foreign global whole entire".split()
+)
+
+
 def employer(sentence: str, start: int, end: int) -> list[Place]:
     """An organisation: capitalised words, or a common noun that says which kind it is: "the fire service"."""
     found = proper(sentence, start, end)
@@ -585,8 +599,9 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
+    what = len(words) > 1 and words[-1] in ("company", "firm", "office") and words[-2] not in _NO_TRADES
     no = (
-        (words[-1] in NO_EMPLOYERS and words != ["post", "office"])
+        (words[-1] in NO_EMPLOYERS and not what)
         or words[0] in NO_EMPLOYERS
         or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
     )
@@ -850,7 +865,7 @@ def pastime(sentence: str, start: int, end: int) -> list[Place]:
     doing = _DOING(sentence, start, end)
     if doing is not None and doing[0] in _PASTIMES_DOING:
         return phrase(sentence, start, end)
-    return listed(ACTIVITIES | PLAYED, most=3)(sentence, start, end)
+    return listed(ACTIVITIES | PLAYED | _PASTIMES_DOING, most=3)(sentence, start, end)
 
 
 _PASTIMES_DOING = frozenset(form for form, what in verb_forms(PASTIMES).items() if ING in what) | ACTIVITIES

@@ -249,6 +249,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "not": lambda: said.negated,
         "not past": lambda: said.tense != "past",
         "never": lambda: said.negated and said.ended,
+        "never does": lambda: said.negated and said.tense == "present" and not (said.ended or said.can),
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
@@ -283,7 +284,7 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         return None
     if said.used_to:
         return (PAST, False) if mode == HOLDS else None
-    if frame.after == "cannot":
+    if frame.after in ("cannot", "never does"):
         return STATE, False
     if mode == HOLDS or (said.passive and tense == "present" and mode == BEGINS):
         if tense == "past":

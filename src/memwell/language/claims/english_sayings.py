@@ -12,6 +12,7 @@ from memwell.language.claims.english_objects import (
     LANGUAGES,
     NAME,
     NATIONALITIES,
+    PASTIMES,
     PETS,
     PLAYED,
     SECRETS,
@@ -151,6 +152,12 @@ _PLAN_END = LazyPattern(
     r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b"
     r"|\s[-–—]\s"
 ).search
+_CANCELLED = LazyPattern(
+    r"\s*(?:off )?(?:the|our|my) (?P<o>(?!.*\b(?:membership|subscription|order|card|account|contract|insurance|policy"
+    r"|engagement)\b)\S.*)",
+    re.DOTALL,
+).match
+_HAVE_TO = LazyPattern(r" (?:got )?to (?:be (?=in |at )|(?=(?:go|see|take|pick|attend|meet|fly|travel|visit) ))").match
 _BEGINS_DOING = LazyPattern(r" [a-z]+ing\b").match
 _LEAD = LazyPattern(
     r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL
@@ -171,7 +178,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         found = _BOOKED(text, said.at, end)
         return cut(text, found.start("o"), end) if found and said.tense != "present" else []
     if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
-        found = LazyPattern(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        found = _CANCELLED(text, said.at, end)
         return (
             cut(text, found.start("o"), end)
             if found and (said.verb == "cancel" or text.startswith(" off", said.at))
@@ -195,6 +202,8 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     if said.verb == "be" and said.tense == "present" and text.startswith("off to ", said.at):
         return cut(text, said.at, end)
     soon = _FUTURE(text, max(0, start - 25), end)
+    if said.verb == "have" and said.tense == "present" and soon and (due := _HAVE_TO(text, said.at, end)):
+        return cut(text, due.end(), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
         return cut(text, at, end)
     if (
@@ -253,6 +262,11 @@ _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
+_MAKES = (
+    "Audi|BMW|Bentley|Brompton|Canon|Chevrolet|Citroën|Dacia|Ducati|Fender|Fiat|Ford|GoPro|Harley|Honda|Hyundai|Kawasaki|Kia|Kindle"
+    "|Leica|Lexus|MacBook|Mazda|Mercedes|Mini|Mustang|Nikon|Nissan|Opel|Peugeot|PlayStation|Polo|Porsche|Prius|Renault|Saab|Seat"
+    "|Steinway|Stratocaster|Subaru|Suzuki|Telecaster|Tesla|ThinkPad|Toyota|Triumph|Vauxhall|Vespa|Volkswagen|Volvo|Xbox|Yamaha|iPad|iPhone"
+)
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
@@ -366,7 +380,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("year", rf"\A\W*\w+[- ]year (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         (
-            "course is",
+            "y ",
             r"\b[Mm]y (?:course|major|degree|subject|field) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
             "I study {o}",
         ),
@@ -432,6 +446,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
             "I no longer work at {o}",
         ),
+        (
+            "y time",
+            rf"\b[Mm]y (?:time|years|days) in {_PLACE} (?:is over|are over|has ended|came to an end|has come to an end|ended)",
+            "I no longer live in {o}",
+        ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
@@ -468,7 +487,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?!That|It|This|Here|There){_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})",
             "{a} in {o}",
         ),
-        ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
+        (
+            "y ",
+            rf"\b[Mm]y (?:new |day |main )?job is (?:in an? [a-z ]{{3,20}} )?(?:at|with|for) (?:the )?{_PLACE}",
+            "I work at {o}",
+        ),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
@@ -477,6 +500,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:relax|unwind)|is my (?:thing|passion|happy place|hobby|therapy)\b)",
             "my hobby is {o}",
         ),
+        (
+            "d ",
+            rf"\b(?:I|[Ww]e)(?:['’]ve| have)? (?:just |finally )*(?:named|called) (?:the|our|my) (?:[a-z]+ )?"
+            rf"(?P<a>{_ANIMALS}|{_KINDS}) (?P<o>{NAME})",
+            "my {a} is called {o}",
+        ),
+        ("disease", r"\bI(?:['’]ve| have)?\b[^.;!?]{0,40}\b(?P<o>coeliac|celiac) disease", "I am {o}"),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
         (
             " years",
@@ -515,15 +545,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             " my",
             r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first|mother) \w+),"
             r" (?P<o>[\w' -]{3,30}?) (?:is|are)\b",
-            "my {b} is {o}, not {a}",
-        ),
-        *(
-            (
-                " o",
-                rf"(?:\A|[,.;!] |\band )(?P<o>{NAME}){verb}(?:my|our) (?P<a>(?:[a-z-]+ ){{0,2}}?(?:{_ANIMALS}))(?=[,.;!]|\Z| and\b)",
-                "my {a} is called {o}",
-            )
-            for verb in (" is ", ", (?:who is )?", " ")
+            "my {b} is {o}",
         ),
         (
             " is a",
@@ -613,6 +635,24 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     )
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
+_WAS_SAID = (
+    r"\b(?:I|[Yy]ou)(?:['’]ve| have)? (?:always |just |keep |kept )?(?:said|told you|wrote|noted|wrote down|think|thought"
+    r"|saying|mentioned|put down)(?: earlier| before)?(?: that)? "
+)
+DISPUTED: list[tuple[str, LazyPattern, str]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), plain)
+    for hint, pattern, plain in (
+        ("", rf"{_WAS_SAID}(?P<o>(?:I|my)\b[^,;.!?]{{3,60}}?)(?=[,;.!?]| but\b|\Z)", "{o}"),
+        (
+            "i was",
+            r"\bI (?:never )?(?:said|told you|wrote) (?:that )?I was (?P<o>[^,;.!?]{2,40}?)(?=[,;.!?]| but\b|\Z)",
+            "I am {o}",
+        ),
+        ("down as", r"\bme down as (?P<o>an? [^,;.!?]{3,40}?)(?=[,;.!?]| but\b|\Z)", "I am {o}"),
+        ("me ", rf"\b[Yy]ou (?:keep |always )?(?:call|called|calling) me (?P<o>{_CAP})", "my name is {o}"),
+    )
+]
+"""What the speaker says was said."""
 _PETS_DO = (
     r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with"
     r"|for|from"
@@ -654,6 +694,15 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             r"|got) (?:an?"
             r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
             "I am allergic to {o}",
+        ),
+        *(
+            (
+                "ur " if "our" in mine else "y ",
+                rf"\b(?P<o>(?!I\b){NAME})(?: is |, (?:who is |who['’]s )?|(?<=, \w{{3}}) |(?<=, \w{{4}}) |(?<=, \w{{5}}) ){mine} "
+                rf"(?P<a>(?:[a-z-]+ ){{0,2}}?(?:{_ANIMALS}))(?=[,.;!]|\Z| and\b)",
+                "my {a} is called {o}",
+            )
+            for mine in ("our", "my")
         ),
         (
             "",
@@ -707,6 +756,12 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             rf"|place) (?:here )?in {_PLACE}\b(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
             "I live in {o}",
         ),
+        (
+            "y ",
+            rf"\b[Mm]y (?:(?:old|new|trusty|little|second-hand|beloved|ancient|red|blue|white|black|green|battered) ){{0,2}}"
+            rf"(?P<o>(?:{_MAKES})(?: [A-Z\d]\w*)?)\b",
+            "I own a {o}",
+        ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
         (
             "here in",
@@ -729,13 +784,6 @@ _EVENTS = (
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
     for hint, pattern, relation, ended in (
-        (
-            " eat ",
-            r"\b(?:I|[Ww]e) (?P<o>(?:don['’]?t|do not|never) eat (?:any )?(?:red meat|meat|pork|beef|fish|dairy|eggs"
-            r"|sugar|gluten|carbs|animal products|seafood|wheat))\b(?! any)",
-            "diet",
-            False,
-        ),
         (
             " again",
             r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
@@ -773,9 +821,9 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             False,
         ),
         (
-            " on ",
-            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) "
-            rf"[A-Z][^,;.!?]{{2,30}})",
+            "",
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS})(?:['’]s)? (?:appointment )?(?:(?:on|to) [A-Z]"
+            rf"|next |this |tomorrow)[^,;.!?]{{0,30}})",
             "plans",
             False,
         ),
@@ -786,11 +834,12 @@ _FAVOURITE = LazyPattern(
     r"(?P<what>[a-z]+)\b"
 ).search
 _FREE_TIME = LazyPattern(
-    r"\b(?i:in my (?:free|spare) time|hobbies(?: are| include)?)(?::|,)? (?P<o>[a-z][^.;!?]{3,120})"
+    r"\b(?i:in my (?:free|spare) time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )|hobbies(?: are| include)?)"
+    r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
-    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
-    rf"|three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
+    rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{_KINDS})(?:,| and) (?:an?|one|two|three) )?(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(
     rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
@@ -872,6 +921,7 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
                 len(one.split()) <= 4
                 and one.strip(" ,") not in ("", "and", "i", "i like", "i love")
                 and not one.startswith(("I ", "i "))
+                and not (free["i"] and one.split()[0] not in PASTIMES)
             ):
                 yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
             at += len(one)

@@ -73,7 +73,7 @@ PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
 _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
-    rf"|missus|(?:{PET_WORDS})(?=['’]s name |(?:['’]s| is) (?:called|named) ))\b)|[Hh]is|[Hh]er|[Tt]heir"
+    rf"|missus|(?:{PET_WORDS})(?=['’]s name ))\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
     rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
     rf"|cousin|friend|boys?"
@@ -133,7 +133,7 @@ _FILLER = LazyPattern(
 _ADVERBIAL = LazyPattern(
     r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
     r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
-    r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
+    r"|To|Out|As|Come) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
     re.IGNORECASE,
 ).match
 _OPENING = LazyPattern(r"[\s\"“*•>-]*").match
@@ -454,6 +454,7 @@ class ClauseFinder:
             self._last = Stated(match, text[match.object_start : match.object_end], name)
             if not match.subject:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
+                self._people = (*(one for one in self._people if one.name in text), self._person)
         mentioned, self._unnamed = self._unnamed, ""
         for one in _UNNAMED.finditer(text):
             # "We were given a puppy by my uncle, he's been named Ziggy"
@@ -536,6 +537,8 @@ class ClauseFinder:
         at = start if filler is None else filler.end()
         if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
             at = adverbial.end()
+        if text.startswith("are ", at) and text[at - 4 : at] == "who " and len(self._people) > 1:
+            return Clause((Subject(kin=THEY),), start, at, at, "who")
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
             who = self._before_who(text, start - (4 if text[start - 1].isspace() else 3))
             return None if who is None else Clause((who,), start, at, at, "who")
@@ -626,7 +629,12 @@ class ClauseFinder:
             return (one, other), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
-        if other is not None and other.is_speaker and joint and joint[0].startswith(","):
+        if (
+            other is not None
+            and joint
+            and joint[0].startswith(",")
+            and (other.is_speaker or text[after : after + 1] in "'’")
+        ):
             other = None
         if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
             strangers = one.name and other.name and not (one.relation or other.relation)
@@ -820,12 +828,12 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
     r"|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
-    r"|(?:are|have) separated|parted ways|broke off our engagement)"
+    r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
 _PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|did(?:n['’]t| not) make it|died|dead|passed away"
     r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|killed|euthani[sz]ed"
     r"|crossed the rainbow bridge)\b"
 ).match

@@ -194,8 +194,8 @@ STATES = {
     "I used to be a chef, now I'm a vet.": "user occupation vet; ~user occupation chef",
     "I traded my Honda for a Vespa.": "-user owns Honda; user owns Vespa",
     # Unreal, in jest or taken back.
-    "My name was Smith before I married.": "~user name Smith", "I work at NASA. Not!": "-user works_at NASA",
-    "I live in Rome and work at NASA. Just kidding.": "-user lives_in Rome; -user works_at NASA",
+    "My name was Smith before I married.": "~user name Smith", "I work at NASA. Not!": "",
+    "I live in Rome and work at NASA. Just kidding.": "",
     "I'm a nurse, or was until yesterday.": "~user occupation nurse",
     # Who belongs to a doctor is no doctor.
     "I'm a surgeon's secretary.": "user occupation surgeon's secretary",
@@ -203,7 +203,7 @@ STATES = {
     # No pet is gone, no love is over.
     "My friend Rex didn't die.": "user friend Rex", "I decided to eat.": "user plans eat",
     # Only the sentence before is taken back; a name is more than what one is called.
-    "I live in Rome. I work at NASA. Not!": "-user works_at NASA; user lives_in Rome",
+    "I live in Rome. I work at NASA. Not!": "user lives_in Rome",
     "I live in Rome. It is hot. Not!": "user lives_in Rome",
     "They call me Slim, but my name is Jonathan.": "user name Jonathan",
     # What is over by another word for it.
@@ -212,7 +212,7 @@ STATES = {
     "We put Mimi down.": "-user pet Mimi", "We had to put Mimi to sleep.": "-user pet Mimi",
     "I lost my dad in January.": "-user parent dad", "Me and Kevin broke up.": "-user partner Kevin",
     "Liam is my brother. His dog Biscuit died.": "-Liam pet Biscuit; Biscuit kind dog; user sibling Liam",
-    "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "-user works_at NASA",
+    "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "",
     # A pet by its name, also when it is named later.
     "I have two cats, Salt and Pepper.": "Pepper kind cat; Salt kind cat; user pet Pepper; user pet Salt",
     "I have a dog named Rex and a cat named Luna.": "Luna kind cat; Rex kind dog; user pet Luna; user pet Rex",
@@ -324,6 +324,8 @@ def test_i_is_who_speaks() -> None:
         ("I moved to Paris last May.", datetime(2023, 5, 1, tzinfo=UTC), None),
         ("I've lived in Boston since 2019.", datetime(2019, 1, 1, tzinfo=UTC), None),
         ("I used to live in Berlin.", None, NOW),
+        ("I lived in Berlin until 2020.", None, datetime(2020, 1, 1, tzinfo=UTC)),
+        ("I was a nurse till last year.", None, datetime(2023, 1, 1, tzinfo=UTC)),
         ("I lived in Berlin from 2010 to 2015.", datetime(2010, 1, 1, tzinfo=UTC), datetime(2016, 1, 1, tzinfo=UTC)),
         ("I've been a nurse for 10 years.", datetime(2014, 3, 4, tzinfo=UTC), None),
         ("I live in Rome.", None, None),

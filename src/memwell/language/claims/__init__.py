@@ -186,7 +186,12 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
         gone = [claim for key, claim in known.items() if key not in joint]
         begins = as_utc(since, "time")
         # What was said in jest to be over goes on as if it had never been said.
-        taken = [msgspec.structs.replace(one, negated=not one.negated, valid_from=begins) for one in gone]
+        taken = [
+            msgspec.structs.replace(
+                one, negated=not one.negated, valid_from=begins, object="" if one.negated else one.object
+            )
+            for one in gone
+        ]
         found |= {_stated(one): one for one in taken}
     elif {claim.negated for claim in found.values()} != {True, False}:
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.

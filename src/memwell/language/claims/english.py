@@ -490,7 +490,7 @@ _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
 _IS_OVER = LazyPattern(
-    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old(?! [A-Z])|former\w*|ex|used to"
     r"|died"
     r"|buried|gone"
     r"|no longer|any ?more|stopped|moved|wish|not)\b",

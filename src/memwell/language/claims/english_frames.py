@@ -294,7 +294,13 @@ add(
     proper,
 )
 add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
-add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
+add(
+    "sell; trade; pawn; scrap; ditch",
+    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
+    "owns",
+    phrase,
+    ENDS,
+)
 add(
     "trade; swap; ditch",
     r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)",

@@ -302,7 +302,7 @@ _ASIDE = LazyPattern(
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|(?:forget|ignore|disregard) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what"
+    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what"
     r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
     r"(?:helps|matters)"
     r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
@@ -458,7 +458,7 @@ _NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
     r"|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
-    r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
+    r"|let(?! me)|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
     r"|\A\s*>",
     re.IGNORECASE,
 ).match
@@ -490,7 +490,7 @@ _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
 _IS_OVER = LazyPattern(
-    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old(?! [A-Z])|former\w*|ex|used to"
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
     r"|died"
     r"|buried|gone"
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
@@ -605,6 +605,7 @@ class EnglishReader(ValueReader):
         if asked:
             question = _ASKED(text)
             if question is None:
+                self._notes_unnamed(short)
                 return found
             stop = question.start()
         doubt, resumed = _doubts(text, stop)

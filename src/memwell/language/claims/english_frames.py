@@ -21,6 +21,7 @@ from memwell.language.claims.english_objects import (
     age,
     allergens,
     anything,
+    job,
     likings,
     listed,
     make,
@@ -41,7 +42,7 @@ _AN = r"(?:an?|the|one|two|three|four|five|six|\d+|my|some|another|her|his|our|t
 # Languages.
 _FLUENT = (
     r"(?:fluent |some |a little |both |a bit of |a word of |any |a few words of |basic |conversational |broken "
-    r"|native |decent |good |only |mainly |mostly |two languages: |three languages: )*"
+    r"|native |decent |good |only |mainly |mostly |\w+ languages[:,] |among them |including )*"
 )
 add("speak", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), confidence=0.9)
 add(
@@ -163,8 +164,15 @@ add(
     "diet",
     anything,
 )
-add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
+add(
+    "be put; be prescribe; go; start; switch",
+    r"(?:on |to )*(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)",
+    "diet",
+    anything,
+    BEGINS,
+)
 add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
+add("stop; quit; give", rf"(?:up )?(?:being|working as) (?:an? )?{_O}", "occupation", job, ENDS)
 add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
 add("go; switch; change", rf"from [a-z-]+ to {_O}", "diet", listed(DIETS), BEGINS)
 
@@ -204,6 +212,13 @@ add(
     "give",
     rf"birth to (?:(?:an?|our|my) (?:[a-z-]+ ){{0,3}}?(?:girl|boy|son|daughter|baby),? (?:called |named )?)?"
     rf"(?P<o>[{UPPER}]\S.*)",
+    "child",
+    names,
+    BEGINS,
+)
+add(
+    "have; welcome",
+    rf"(?:an?|our|my) (?:[a-z]+ )??(?:baby(?: boy| girl)?|boy|girl|son|daughter),? (?:called|named) {_O}",
     "child",
     names,
     BEGINS,

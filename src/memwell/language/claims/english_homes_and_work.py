@@ -82,7 +82,7 @@ _HERE = (
 )
 _JOINED_TO = (
     r"(?:here |over |back |across |out |up |down |again |on |away |house,? |home |permanently |abroad |all the "
-    r"way |from [^,;]*? )*"
+    r"way |from [^,;]*?(?:, [A-Z][a-z]+)? )*"
 )
 
 _TRADES = (
@@ -251,7 +251,7 @@ add(
     after="present",
 )
 add("be", r"no (?P<o>[a-z]\S.*)", "occupation", job, ENDS, after="present")
-add("retire", r"from (?P<o>teaching|[a-z]+ing)\b", "occupation", anything, ENDS)
+add("retire", rf"from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
 add(
     "work",
     r"with (?P<o>(?:an? )?(?:guy|woman|man|lady|girl|bloke|chap|person|dude) (?:called|named) \S.*)",
@@ -593,6 +593,13 @@ add(
     after="present",
 )
 add("attend", rf"(?P<o>[{UPPER}]\S.*)", "studies_at", school)
+add(
+    "go",
+    rf"to (?P<o>[{UPPER}]\S.*)",
+    "studies_at",
+    lambda s, at, e: [] if town(s, at, e) else school(s, at, e),
+    after="pupil",
+)
 add(
     "be enroll; be enrol; enroll; enrol; be register",
     rf"(?:\w+ )?(?:in [a-z ]{{2,30}} )?(?:at|in) (?P<o>(?:the )?[{UPPER}].*)",

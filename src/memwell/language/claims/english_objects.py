@@ -45,6 +45,8 @@ KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
     **dict.fromkeys(("ex-husband", "ex-wife", "missus"), "married_to"),
     **dict.fromkeys(("other half", "better half", "significant other"), "partner"),
+    **dict.fromkeys(("business partner", "lab partner"), "colleague"),
+    **dict.fromkeys(("climbing partner", "training partner", "dance partner", "tennis partner"), "friend"),
 }
 """The relation of each word for a relative or acquaintance; empty for those in none."""
 SAME_KIN = {
@@ -232,6 +234,13 @@ DENIZENS = {
     **{"liverpudlian": "Liverpool", "viennese": "Vienna", "brummie": "Birmingham", "geordie": "Newcastle"},
 }
 """The town of someone, by the word for who is from it."""
+REGIONS = frozenset(
+    "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia Hawaii Idaho Illinois "
+    "Indiana Iowa Kansas Kentucky Louisiana Maine Maryland Massachusetts Michigan Minnesota Mississippi Missouri Montana "
+    "Nebraska Nevada Ohio Oklahoma Oregon Pennsylvania Tennessee Texas Utah Vermont Virginia Washington Wisconsin Wyoming "
+    "Ontario Alberta Manitoba Saskatchewan Queensland Victoria Tasmania England Scotland Wales Ireland".split()
+) | {"New York", "New Jersey", "New Mexico", "New Hampshire", "North Carolina", "South Carolina", "North Dakota"}
+"""Where a town may be, after its name and a comma."""
 EMPLOYERS = entities.ORGANISATIONS | frozenset(
     "Accenture Adobe Airbus Aldi Allianz Apple Arup Asda AstraZeneca Atos Audi Aviva Axa BASF BBC BP BT Barclays Bayer "
     "Boeing Boots Bosch Cadbury Capgemini Carrefour Caterpillar Chevron Cisco Citi Citibank Comcast Continental Currys "
@@ -534,7 +543,9 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
         aged = _AGE_BETWEEN(sentence, found[-1][1], end)
         joint = _JOINT.match(sentence, found[-1][1] if aged is None else aged.end(), end)
         # A name after a comma may address someone, or begin the next clause.
-        following = name(sentence, joint.end(), end) if joint is not None else []
+        at = 0 if joint is None else joint.end()
+        at += 5 * sentence.startswith("baby ", at)
+        following = name(sentence, at, end) if joint is not None else []
         if not following or (
             sentence[following[0][1] : following[0][1] + 1] not in ("", ",", ".", ";", "!", " ", ":", ")")
         ):
@@ -553,10 +564,19 @@ _NEAR_PLACE = LazyPattern(
 ).match
 
 
+_IN_REGION = LazyPattern(
+    rf", ([{UPPER}][a-z]+(?: [{UPPER}][a-z]+)?)(?=\s*(?:[.,;!?)]|\Z|(?:and|but|now|with|since|for|where|because|so|in|until|to)\b))"
+).match
+
+
 def place(sentence: str, start: int, end: int) -> list[Place]:
     """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
     near = _NEAR_PLACE(sentence, start, end)
-    return proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+    found = proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+    # Paris, Texas is another Paris.
+    region = _IN_REGION(sentence, found[0][1], end) if found else None
+    within = region is not None and (region[1] in REGIONS or region[1] in entities.PLACES)
+    return [(found[0][0], region.end(1))] if found and region is not None and within else found
 
 
 def town(sentence: str, start: int, end: int) -> list[Place]:
@@ -582,7 +602,7 @@ _EMPLOYER = LazyPattern(
     r"(?P<o>(?:[a-z][a-z-]* ){0,3}?[a-z][a-z-]+(?: of [A-Z]\w+)?)"
     r"(?=\s*(?:\Z|[,.;!)]|\s(?:in|near|as|on|since|for|and|here|down|by|now|called|where|that|which|who|until"
     r"|after|last|from|"
-    r"with|these|but|so|because|at|across|outside|when|before|this|any|anymore)\b))"
+    r"with|these|but|so|because|at|across|outside|when|before|this|any|anymore|off|opposite|next)\b))"
 ).match
 
 
@@ -733,7 +753,7 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
 
 
 _NO_QUALITIES = frozenset(
-    "not few lot of about with for in on at to from million thousand hundred zillion like".split()
+    "not any few lot of about with for in on at to from million thousand hundred zillion like".split()
 )
 
 
@@ -891,7 +911,7 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
 
 
 BIRTHDAY = LazyPattern(
-    r"(?:the )?(?:[A-Z][a-z]{2,8}|january|february|march|april|may|june|july|august|september|october|november"
+    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "
     r")?[A-Za-z]{3,9}(?: \d{4})?)?(?!\w|-|:)"
@@ -907,6 +927,9 @@ BIRTHDAY = LazyPattern(
 def birthday(sentence: str, start: int, _end: int) -> list[Place]:
     """A date; it has dots and commas, so that it may run over the end of the clause."""
     found = BIRTHDAY(sentence, start)
+    if found is not None and found[0].isalpha():
+        # Christmas, which no one is called.
+        return [found.span()]
     return [] if found is None else _trimmed(sentence, start, found.end())
 
 

@@ -258,6 +258,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
+        "pupil": lambda: said.tense == "present" and subject.kin.split(" ")[-1] in _CHILDREN,
         "major": lambda: bool(_MAJOR(text)),
         "accepted": lambda: re.search(r"\b(?:accept|took it|start|said yes)", text) is not None,
         "bare": lambda: clause.how == "bare",
@@ -412,6 +413,8 @@ def _auxiliary(
         return said._replace(tense="future", will=word in ("will", "'ll")), is_, to
     if word == "anymore" or (word == "no" and next_word in ("longer", "more")):
         return said._replace(ended=True), is_, word == "no"
+    if is_ and word in ("forced", "obliged", "made") and to:
+        return said, False, True
     if word == "used" and next_word == "to":
         return said._replace(used_to=True), is_, True
     if word in BE:

@@ -262,11 +262,6 @@ _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
-_MAKES = (
-    "Audi|BMW|Bentley|Brompton|Canon|Chevrolet|Citroën|Dacia|Ducati|Fender|Fiat|Ford|GoPro|Harley|Honda|Hyundai|Kawasaki|Kia|Kindle"
-    "|Leica|Lexus|MacBook|Mazda|Mercedes|Mini|Mustang|Nikon|Nissan|Opel|Peugeot|PlayStation|Polo|Porsche|Prius|Renault|Saab|Seat"
-    "|Steinway|Stratocaster|Subaru|Suzuki|Telecaster|Tesla|ThinkPad|Toyota|Triumph|Vauxhall|Vespa|Volkswagen|Volvo|Xbox|Yamaha|iPad|iPhone"
-)
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
@@ -312,6 +307,14 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
+        *(
+            (
+                f" {kin} ",
+                rf"\b(?:I|[Ww]e)(?: have|['’]ve(?: got)?) [^.;!?]{{3,80}}? an? (?P<a>{kin}) (?:called|named) (?P<o>{NAME})",
+                "my {a} is called {o}",
+            )
+            for kin in ("wife", "husband", "son", "daughter", "brother", "sister")
+        ),
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
         (
@@ -355,6 +358,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,40}} with (?:an? |two |three )(?:[a-z]+ )??(?P<o>{_KINDS}) (?:named"
             rf"|called) (?P<a>{NAME})",
             "I have a {o} named {a}",
+        ),
+        (
+            "with ",
+            rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ ){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
+            "I have a {o}",
         ),
         (
             "jobs",
@@ -473,6 +481,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|[,.!])",
             "my name is {o}, not {a}",
         ),
+        (
+            "it's sp",
+            rf"\A(?![^.]*\b[Mm]y )[^.]{{0,20}}\b[Ii]t['’]s (?:actually )?(?:spelled|spelt) (?P<o>{_CAP}),? not (?P<a>{_CAP})",
+            "my name is {o}, not {a}",
+        ),
+        ("maiden", rf"\bback to my maiden name,? (?P<o>{NAME})", "my name is {o}"),
         ("with ", rf"\b[Ii]t['’]s (?P<o>{_CAP}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
         ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
@@ -519,6 +533,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y (?:salary|wages|pay|pay ?check) (?:is|are|comes|come) (?:paid )?(?:by|from) (?:the )?{_PLACE}",
             "I work at {o}",
         ),
+        (
+            "s i ",
+            rf"\b(?i:(?:most|every|on|at) (?:mornings?|evenings?|weekends?|sundays?|saturdays?|weeknights)),? I (?P<o>{'|'.join(sorted(PASTIMES))})\b",
+            "my hobby is {o}",
+        ),
         (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
         (
             " for ",
@@ -559,6 +578,16 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
             r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for|bad for)|has me"
             r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it|them))?(?=\s*(?:[.,!;]|\Z))",
+            "I am allergic to {o}",
+        ),
+        (
+            "allergic to",
+            r"\b(?:hate|love|like|have|eat|touch|stroke|stand) (?P<o>[a-z]+(?: [a-z]+)?)(?:,| but| because| as| since)+ I(?:['’]m| am) allergic to (?:them|it)\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "allergic to",
+            r"\A\W*(?P<o>[A-Za-z][^.;:!?]{2,60}?)[,:-]+ (?:I['’]m|I am) allergic to (?:all|both|them|those|these)\b",
             "I am allergic to {o}",
         ),
         (
@@ -613,7 +642,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?P<o>{NAME})(?=[.!,]|\Z)",
             "My name is {o}",
         ),
-        ("ome is", rf"\b[Hh]ome is (?:now )?(?:an? (?:[a-z-]+ ){{1,3}})?in {_PLACE}", "I live in {o}"),
+        ("ome", rf"\b[Hh]ome(?: is|['’]s) (?:now )?(?:an? (?:[a-z-]+ ){{1,4}})?in {_PLACE}", "I live in {o}"),
         (
             "hives",
             r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
@@ -756,12 +785,6 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             rf"|place) (?:here )?in {_PLACE}\b(?!(?: is|['’]s| was)? (?:rented |let )?(?:out|let|rented|sold)\b)",
             "I live in {o}",
         ),
-        (
-            "y ",
-            rf"\b[Mm]y (?:(?:old|new|trusty|little|second-hand|beloved|ancient|red|blue|white|black|green|battered) ){{0,2}}"
-            rf"(?P<o>(?:{_MAKES})(?: [A-Z\d]\w*)?)\b",
-            "I own a {o}",
-        ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
         (
             "here in",
@@ -779,7 +802,7 @@ _NONE = LazyPattern(
 ).finditer
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
-    r"|date|meeting|viewing|party|match|concert)"
+    r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment|exhibition)"
 )
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
@@ -808,7 +831,7 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ),
         (
             "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this"
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?)(?: is|['’]s) (?:on|in|next|tomorrow|this"
             rf"|(?:scheduled|booked|planned|set|fixed) for)\b",
             "plans",
             False,
@@ -838,7 +861,7 @@ _FREE_TIME = LazyPattern(
     r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
-    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
+    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) raising|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
     rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{_KINDS})(?:,| and) (?:an?|one|two|three) )?(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(

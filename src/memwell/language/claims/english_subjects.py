@@ -124,7 +124,7 @@ _FILLER = LazyPattern(
     r"given that|seeing as|seeing that|considering(?: that)?|now that|long story short|as you know|both|both of|all of"
     r"|unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
     r"|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction"
-    r"|edit|typo|wait|that|alas|"
+    r"|edit|typo|wait|oops|whoops|I mean|I meant(?: to say)?|that|alas|"
     r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter"
     r"|spring|autumn|fall|night|morning|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays"
     r"|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
@@ -249,7 +249,7 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 
 _BARE = LazyPattern(
-    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married"
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|employed|born|married"
     r"|from(?! \S+(?: \S+)? to\b)|allergic"
     r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
     r"|obsessed with|into(?! (?:an?|the|my|our) )|fond of"
@@ -455,11 +455,7 @@ class ClauseFinder:
             if not match.subject:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
                 self._people = (*(one for one in self._people if one.name in text), self._person)
-        mentioned, self._unnamed = self._unnamed, ""
-        for one in _UNNAMED.finditer(text):
-            # "We were given a puppy by my uncle, he's been named Ziggy"
-            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
-                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+        mentioned = self._notes_unnamed(text)
         called = _NAMES_IT(text)
         word = self._unnamed or mentioned
         relation = KIN.get(word, "pet") if word else ""
@@ -481,6 +477,15 @@ class ClauseFinder:
             else:
                 self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
                 self._kin[text[first:last]] = kin
+
+    def _notes_unnamed(self, text: str) -> str:
+        """Remember who a sentence speaks of without a name; the one before, who may be named in it."""
+        mentioned, self._unnamed = self._unnamed, ""
+        for one in _UNNAMED.finditer(text):
+            # "We were given a puppy by my uncle, he's been named Ziggy"
+            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
+                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+        return mentioned
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
         at = found.start("name")
@@ -791,7 +796,8 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     people = list(clause.subjects)
     found = _TOGETHER(text, said.start, clause.end)
     planned = said.tense == "ing" and text.startswith("getting married", said.start)
-    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
+    going = said.tense == "ing" and said.verb != "date" and not (found and found["over"])
+    if not planned and (found is None or said.tense == "future" or going):
         return []
     speaker = any(one.is_speaker for one in people)
     other = next((one for one in people if not one.is_speaker), SPEAKER)
@@ -827,14 +833,14 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
-    r"|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
+    r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up|breaking up|called it quits"
     r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
 _PET_OVER = LazyPattern(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|did(?:n['’]t| not) make it|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|killed|euthani[sz]ed"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|taken by|eaten by|killed|euthani[sz]ed"
     r"|crossed the rainbow bridge)\b"
 ).match
 _PET_CALLED = LazyPattern(
@@ -908,6 +914,8 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
     result: list[RuleMatch] = []
     kind, at = text[found.object_start : found.object_end], len(text)
     for first, last in places[:_MOST_PETS]:
+        if not KIN.keys().isdisjoint(text[at:first].split()):
+            break
         pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
         # "a dog named Rex and a cat named Luna"
         kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last

@@ -19,6 +19,7 @@ from memwell.language.claims.english_objects import (
     DENIZENS,
     KIN,
     LANGUAGES,
+    NAME,
     PRESENT,
     SAME_KIN,
     SECRETS,
@@ -37,9 +38,12 @@ from memwell.language.claims.english_objects import (
 )
 from memwell.language.claims.english_predicates import (
     DEGREE,
+    HE,
     NOT_SO_MUCH,
+    OF_PEOPLE,
     SPEAKER,
     TAKEN_BACK,
+    THEY,
     Clause,
     Predicate,
     Stated,
@@ -103,7 +107,7 @@ _OWN = LazyPattern(
     rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
-    r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
+    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually|really|only|just) )*"
     r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
     r"|been|so"
@@ -497,14 +501,17 @@ _IS_OVER = LazyPattern(
     re.IGNORECASE,
 ).search
 _WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
+_SO_TOO = LazyPattern(
+    rf"\b(?:so|neither) (?:is|does|do|are|am|has|can) (?P<so>I\b|(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b|{NAME})(?=[,.;!]|\Z)"
+    rf"|(?:and|,) (?P<too>(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b)(?: is| does| has)?,? too(?=[,.;!]|\Z)"
+    rf"|, not (?P<no>(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b|me\b)(?=[,.;!]|\Z)"
+).finditer
+_AGAIN = LazyPattern(r"\b(?:again|now|these days|nowadays)\b").search
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
-_LIKEWISE = LazyPattern(r",? (?:(in|at|for|from) (?=[A-Z])|(to) )").match
+_LIKEWISE = LazyPattern(r",? (?:(?P<where>in|at|for|from) (?=[A-Z])|(?P<to>to) |(?P<a>an?|the) )").match
 _LIKEWISE_SAYS = {
-    "to": ("allergic_to",),
-    "in": ("lives_in",),
-    "at": ("works_at", "studies_at"),
-    "for": ("works_at",),
-    "from": ("from",),
+    **{"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)},
+    **{"to": ("allergic_to",), "a": ("occupation",), "an": ("occupation",), "the": ("hobby",)},
 }
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
@@ -613,6 +620,7 @@ class EnglishReader(ValueReader):
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
+        found += self._so_too(short[:doubt], found)
         found += self._wronged(text)
         return found
 
@@ -648,7 +656,7 @@ class EnglishReader(ValueReader):
             more = self._framed(text, clause, said, subject) if _NAMES_ONE(text, said.at) and subject.kin else []
             return [*related, *(one for one in more if one.relation == "occupation")]
         found: list[RuleMatch] = []
-        now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
+        now = text[max(0, clause.start - 5) : clause.start].endswith("now ") or _AGAIN(text, clause.start, clause.end)
         if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
             # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
             place = cut(text, said.start, clause.end) if self._planning and not said.can else []
@@ -667,10 +675,10 @@ class EnglishReader(ValueReader):
 
     def _likewise(self, text: str, clause: Clause, subject: Subject) -> list[RuleMatch]:
         """A clause without a verb that says the same of another: "My brother lives in Leuven, my sister in Liège"."""
-        last, joint = self._last, _LIKEWISE(text, clause.at)
+        last, joint = self._last, _LIKEWISE(text, clause.at, clause.end)
         if self._new or last is None or joint is None or subject.is_speaker or subject.owner or last.match.negated:
             return []
-        if last.match.relation not in _LIKEWISE_SAYS[joint[1] or joint[2]]:
+        if last.match.relation not in _LIKEWISE_SAYS[joint["where"] or joint["to"] or joint["a"]]:
             return []
         places = last.take(text, joint.end(), clause.end)
         start = clause.start
@@ -811,6 +819,30 @@ class EnglishReader(ValueReader):
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
         return self._called(text, clause, places, owner, subject, negated=said.negated)
 
+    def _so_too(self, text: str, found: list[RuleMatch]) -> Iterator[RuleMatch]:
+        """The same of another: "I'm vegan, and so is my wife", "my brother is too"; the contrary: "…, not me"."""
+        for too in _SO_TOO(text) if found else ():
+            who, _ = self._subject(
+                text, too.start("so") if too["so"] else too.start("too") if too["too"] else too.start("no")
+            )
+            last = next((one for one in reversed(found) if one.start <= too.start()), None)
+            if (
+                who is None
+                or last is None
+                or who.owner
+                or who.pet
+                or who.kin in (HE, THEY)
+                or last.relation in ("plans", "name", *OF_PEOPLE)
+            ):
+                continue
+            words = last.object or text[last.object_start : last.object_end]
+            kin = "" if who.name else who.kin
+            if words and (who.name, kin) != (last.subject, last.kin):
+                negated = last.negated or bool(too["no"])
+                yield last._replace(
+                    subject=who.name, kin=kin, object=words, start=too.start(), end=too.end(), negated=negated
+                )
+
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
         for match, take in contacts(text, self._sentence, lambda before: contact_owner(before, self._person)):
@@ -930,7 +962,7 @@ _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
 _FROM, _IN = LazyPattern(r",? from (?=[A-Z])").match, LazyPattern(r",? in (?=[A-Z])").match
-_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead|again)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 _NO_NAME_ENDINGS = tuple(
     "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()

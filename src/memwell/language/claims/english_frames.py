@@ -192,12 +192,13 @@ add(
 )
 add("be engage; be propose", rf"(?:to )?(?:by )?(?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add(
-    "be; get",
+    "be",
     rf"(?:back )?(?:together with|in a relationship with|going out with) (?P<o>(?:[{UPPER}]|an? \w+ (?:called"
     rf"|named) )\S.*)",
     "partner",
     name,
 )
+add("get", rf"(?:back )?together with (?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
 add(
@@ -223,6 +224,7 @@ add(
     names,
     BEGINS,
 )
+add("have", r"(?P<o>[A-Z]\S* in (?:19|20)\d\d\b.*)", "child", several(name), BEGINS)
 add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
@@ -308,7 +310,7 @@ add(
     "owns",
     proper,
 )
-add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
+add("drive; ride", rf"(?!.* for )(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add(
     "sell; trade; pawn; scrap; ditch",
     r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
@@ -389,7 +391,13 @@ add("be disgust; be repulse; be put; be creep", rf"(?:off |out )?by {_O}", "disl
 add("go", r"(?:right |completely |totally |really |a bit )*off (?P<o>(?!to\b|on\b|the\b)\S.*)", "likes", likings, ENDS)
 add("eat; drink", _O, "likes", likings, confidence=0.7, after="over")
 add("stop; quit", rf"(?:liking|loving|enjoying|eating|drinking) {_O}", "likes", likings, ENDS)
-add("give", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)", "likes", likings, ENDS)
+add(
+    "give",
+    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)",
+    "likes",
+    likings,
+    ENDS,
+)
 add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O}", "hobby", phrase, ENDS)
 add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 add(
@@ -477,15 +485,21 @@ add(
 add("keep", r"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)
 add(
     "practise; practice; take; pick",
-    r"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums)|my\b|a\b|an\b|some\b|where\b|so\b|too\b"
+    r"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums|mandolin|banjo|ukulele|trumpet|flute|saxophone|sax|harp|viola|clarinet|trombone|bass)|my\b|a\b|an\b|some\b|where\b|so\b|too\b"
     r"|on\b)\S.*)",
     "hobby",
     phrase,
     HAPPENS,
 )
 add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby", pastime)
-add("swap; trade; drop; ditch", r"(?P<o>(?!the\b|my\b|our\b|an?\b)[a-z]\S.*?) for (?=[a-z])", "hobby", pastime, ENDS)
-add("swap; trade; drop; ditch", rf"[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
+add(
+    "swap; trade; drop; ditch",
+    r"(?P<o>(?!the\b|my\b|our\b|an?\b|nursing|teaching)[a-z]\S.*?) for (?=[a-z])",
+    "hobby",
+    pastime,
+    ENDS,
+)
+add("swap; trade; drop; ditch", rf"(?!nursing|teaching)[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
 add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
 add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
 add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")

@@ -69,6 +69,11 @@ def known(sentence: str, start: int, end: int) -> list[Place]:
     return [one for one in proper(sentence, start, end) if sentence[slice(*one)] in EMPLOYERS]
 
 
+def no_town(sentence: str, start: int, end: int) -> list[Place]:
+    """Where a child goes, unless it is a journey."""
+    return [] if town(sentence, start, end) else school(sentence, start, end)
+
+
 def denizen(sentence: str, start: int, end: int) -> list[Place]:
     """Someone from a town, by the word for them: "a Londoner"."""
     return [(start, end)] if sentence[start:end].lower() in DENIZENS else []
@@ -88,6 +93,11 @@ _JOINED_TO = (
 _TRADES = (
     "teaching|nursing|law|medicine|banking|journalism|acting|farming|welding|policing|plumbing|accounting|accountancy"
     "|dentistry|academia|politics|modelling|modeling|engineering|programming|consulting|carpentry"
+)
+
+_SERVICES = (
+    "fire (?:brigade|service|department)|police|army|navy|air force|coastguard|ambulance service|civil service|post office"
+    "|council|railways?|military|merchant navy|marines|NHS"
 )
 
 # Where.
@@ -132,7 +142,13 @@ add(
     place,
     ENDS,
 )
-add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", place, ENDS)
+add(
+    "swap; trade; exchange; ditch",
+    rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for (?:the )?[{UPPER}]",
+    "lives_in",
+    place,
+    ENDS,
+)
 add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", place, BEGINS)
 add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="now")
 add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="before")
@@ -282,6 +298,7 @@ add(
     proper,
     BEGINS,
 )
+add("join", rf"the (?P<o>{_SERVICES})\b", "works_at", anything, BEGINS)
 add("join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7)
 add(
     "get; land; have; find; accept; take; score; snag",
@@ -311,6 +328,7 @@ add("study", rf"{_HERE}(?:[a-z]+ )?in {_O}", "studies_in", town)
 add("be; go", rf"(?:to |at )(?:uni|university|college|school|boarding school) in {_O}", "studies_in", town)
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
+add("be", rf"at (?P<o>[{UPPER}][^,;]*), not (?:at )?[{UPPER}]", "works_at", known)
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
 add("be", rf"(?:through|done|finished) with (?P<o>[{UPPER}]\S.*)", "with", proper, ENDS, after="present")
 add("tend", rf"bar (?:at|for) (?:the )?{_O}", "works_at", employer)
@@ -318,9 +336,7 @@ add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
 add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
 add(
     "be",
-    r"(?:with|in) the (?P<o>(?:fire (?:brigade|service|department)|police|army|navy|air force|coastguard"
-    r"|ambulance service|civil service"
-    r"|post office|council|railways?|military|marines|NHS))\b",
+    rf"(?:with|in) the (?P<o>{_SERVICES})\b",
     "works_at",
     anything,
 )
@@ -430,8 +446,7 @@ add("end", rf"up (?:working )?(?:at|with) (?P<o>[{UPPER}]\S.*)", "works_at", kno
 add("walk", rf"(?:out |away )(?:of|from|on) (?P<o>[{UPPER}]\S.*)", "left", known, ENDS)
 add(
     "leave; quit",
-    r"the (?P<o>army|navy|air force|police|force|civil service|nhs|NHS|fire (?:service|brigade|department)|bank|church"
-    r"|council|merchant navy|marines|military|railways?|post office|ministry|bakery|factory|hospital|shop|salon|brewery)"
+    rf"the (?P<o>{_SERVICES}|force|bank|church|ministry|bakery|factory|hospital|shop|salon|brewery)"
     r"(?=\s*(?:\Z|[,.;!]|(?:and|last|in|to|after|for|because|this|years?|when|at|a|two|three)\b))",
     "works_at",
     anything,
@@ -502,6 +517,8 @@ add(
     ENDS,
 )
 add("move", rf"(?:on|away) from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
+add("trade; swap; leave", rf"(?P<o>{_TRADES}) for [a-z]", "occupation", anything, ENDS)
+add("trade; swap; leave", rf"(?:{_TRADES}) for (?P<o>{_TRADES})\b", "occupation", anything, BEGINS)
 add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
 add(
     "be transfer; be move; be post",
@@ -519,7 +536,7 @@ add(
 )
 add("teach", r"(?P<o>)(?=\s*(?:\Z|[,.;!]))", "occupation", lambda _s, at, _e: [(at, at)], after="over")
 add(
-    "leave; quit; give; go; resign; retrain; stop",
+    "leave; quit; give; go; resign; retrain; stop; drop",
     rf"[^,;]*? to (?:become|work as|train as) (?:an? )?{_O}",
     "occupation",
     job,
@@ -593,13 +610,7 @@ add(
     after="present",
 )
 add("attend", rf"(?P<o>[{UPPER}]\S.*)", "studies_at", school)
-add(
-    "go",
-    rf"to (?P<o>[{UPPER}]\S.*)",
-    "studies_at",
-    lambda s, at, e: [] if town(s, at, e) else school(s, at, e),
-    after="pupil",
-)
+add("go; be", rf"(?:to|at) (?P<o>[{UPPER}]\S.*)", "studies_at", no_town, after="pupil")
 add(
     "be enroll; be enrol; enroll; enrol; be register",
     rf"(?:\w+ )?(?:in [a-z ]{{2,30}} )?(?:at|in) (?P<o>(?:the )?[{UPPER}].*)",

@@ -39,7 +39,7 @@ _RELATIONS = {
     "assistant",
     # Known to the speaker, but in none of the relations.
     "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady "
-    "teacher doctor dentist therapist family",
+    "teacher doctor dentist therapist family cleaner hairdresser barber accountant babysitter childminder gardener coach",
 }
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
@@ -450,7 +450,7 @@ _PHRASE_END = LazyPattern(
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
     r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m|live|lives|work|works|moved|bought|went"
-    r"|started|left|study)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
+    r"|started|left|study|[a-z]+ed (?:an?|the|my|our|to|in|at|with|for))\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
     r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+at the moment\b|\s+a lot\b"
     r"|\s+(?:once|twice|three times) an? (?:day|week|month|year)\b|\s+(?:completely|altogether"
     r"|entirely)\b"
@@ -514,7 +514,7 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
 
-_PEOPLES = (LANGUAGES | NATIONALITIES) - {"finn", "dane"}
+_PEOPLES = (LANGUAGES | NATIONALITIES) - {"finn", "dane", "shona"}
 _BRANDS = frozenset(
     "netflix excel google amazon spotify youtube tiktok powerpoint instagram jira slack zoom python siri alexa "
     "chatgpt ikea uber facebook whatsapp twitter reddit wifi wikipedia microsoft apple pinterest".split()
@@ -533,6 +533,7 @@ def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
 
 _AGE_BETWEEN = LazyPattern(
     r"(?:,? (?:(?:who )?is |who['’]s |aged )?| ?\()(?:\d{1,2}|[a-z]{3,8}(?= (?:and|,)))\)?(?=,? (?:and )?[A-Z])"
+    r"|,? who[^,.;!?]{2,40}(?=,? and [A-Z])"
 ).match
 
 
@@ -612,6 +613,9 @@ _NO_TRADES = frozenset(
 )
 
 
+_NAMED_SO = LazyPattern(rf", ([{UPPER}][\w&'’-]*(?: [{UPPER}&][\w&'’-]*)*)(?=\s*(?:[,.;!]|\Z))").match
+
+
 def employer(sentence: str, start: int, end: int) -> list[Place]:
     """An organisation: capitalised words, or a common noun that says which kind it is: "the fire service"."""
     found = proper(sentence, start, end)
@@ -625,7 +629,8 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
         or words[0] in NO_EMPLOYERS
         or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
     )
-    return [] if no else [common.span("o")]
+    called = None if no else _NAMED_SO(sentence, common.end(), end)
+    return [] if no else [common.span("o") if called is None else called.span(1)]
 
 
 def phrase(sentence: str, start: int, end: int) -> list[Place]:
@@ -698,10 +703,16 @@ def _phrase_end(sentence: str, start: int, end: int) -> int:
     return last
 
 
+_ENDS_IN_JOINT = LazyPattern(r",? (?:and|but|so|plus)\s*\Z").search
+_LONGEST_JOINT = 8
+
+
 def _named(sentence: str, start: int, end: int) -> list[Place]:
     if sentence[end : end + 1] in ('"', "“", "\x00"):
         # A title follows: the words before it are only half of the name.
         return []
+    joint = _ENDS_IN_JOINT(sentence, max(start, end - _LONGEST_JOINT), end)
+    end = end if joint is None else joint.start()
     while start < end and sentence[end - 1] in " \t,'’-":
         end -= 1
     found = sentence[start:end].lower().split()
@@ -781,7 +792,7 @@ def several(taker: Taker) -> Taker:
 
 
 _MORE = LazyPattern(
-    r"(?: at (?:home|work|school))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also "
+    r"(?: (?:at (?:home|work|school)|in (?:19|20)\d\d|(?:with|to) (?:my|our) [a-z]+))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also "
     r")?(?:some |a (?:bit|little|few words|smattering|decent amount)"
     r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
@@ -867,7 +878,7 @@ def field(sentence: str, start: int, end: int) -> list[Place]:
         return []
     if not JOKE_SUBJECTS.isdisjoint(found[0].lower().split()):
         return []
-    return _trimmed(sentence, start, found.end())
+    return [(start, found.end())] if found[0] in FIELDS else _trimmed(sentence, start, found.end())
 
 
 def school(sentence: str, start: int, end: int) -> list[Place]:

@@ -16,6 +16,7 @@ from memwell.language.claims.english_objects import (
     CITIES,
     EMPLOYERS,
     ING,
+    KIN,
     NUMBERS,
     PARTICIPLE,
     PAST_FORM,
@@ -24,7 +25,7 @@ from memwell.language.claims.english_objects import (
     Place,
     Taker,
 )
-from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 
@@ -76,6 +77,7 @@ _MOST_WORDS_BEFORE_VERB = 9
 _NOW = LazyPattern(
     r"\b(?:now|nowadays|these days|at the moment|again|since|no longer live|for good)\b", re.IGNORECASE
 ).search
+_OTHERS_LIVE = LazyPattern(r"\blives? in [A-Z][^;]*,? (?:and|but|while) \Z").search
 _ANY_MORE = LazyPattern(
     r"[\s,]+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now"
     r"|though|either|"
@@ -190,12 +192,15 @@ _CONTRAST = LazyPattern(
     r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
     r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
-    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no"
+    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|or,? to be (?:exact|more exact|accurate)|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no"
     r"|no(?! (?!sorry|wait|actually|make)[a-z]{3})"
     r"|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
     r"?\*)(?:(?:in|at|for|from|with|an?) )?"
 ).match
+
+
+OF_PEOPLE = frozenset(name for name, known in RELATIONS.items() if known.people)
 
 
 def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[RuleMatch]:
@@ -207,6 +212,9 @@ def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[Ru
         return []
     others = take(text, found.end(), min(len(text), found.end() + 120))
     if not others or text[slice(*others[0])].lower() == text[slice(*place)].lower():
+        return []
+    if match.relation not in OF_PEOPLE and text[: found.end()].endswith("my ") and text[slice(*others[0])] in KIN:
+        # "My uncle owns the shop, not my dad" is about who owns it.
         return []
     first, last = others[0]
     other = match._replace(object_start=first, object_end=last, end=max(match.end, last))
@@ -241,7 +249,9 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         return True
     checks = {
         "now": lambda: bool(
-            _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
+            _NOW(text, clause.start, clause.end)
+            or _NOW(text, max(0, clause.start - 30), clause.start)
+            or (frame.relation == "lives_in" and _OTHERS_LIVE(text, max(0, clause.start - 60), clause.start))
         ),
         "been": lambda: said.tense == "perfect",
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
@@ -258,7 +268,9 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
-        "pupil": lambda: said.tense == "present" and subject.kin.split(" ")[-1] in _CHILDREN,
+        "pupil": lambda: (
+            said.tense == "present" and (subject.kin.split(" ")[-1] in _CHILDREN or subject.relation == "child")
+        ),
         "major": lambda: bool(_MAJOR(text)),
         "accepted": lambda: re.search(r"\b(?:accept|took it|start|said yes)", text) is not None,
         "bare": lambda: clause.how == "bare",
@@ -320,6 +332,8 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "partner" if words in entities.FIRST_NAMES else "works_at" if words in EMPLOYERS else ""
     if relation == "lives_in" and text[slice(*place)] in EMPLOYERS:
         return "works_at"
+    if relation == "lives_in" and _TERM(text):
+        return "studies_at"
     if relation not in ("left", "joined"):
         return relation
     if text[slice(*place)] in EMPLOYERS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
@@ -334,6 +348,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
+_TERM = LazyPattern(r"\bTransferred\b.*\b(?:term|semester|campus|credits)\b").search
 _COMPANIES = frozenset(
     "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
 )

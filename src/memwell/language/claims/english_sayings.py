@@ -15,6 +15,7 @@ from memwell.language.claims.english_objects import (
     PASTIMES,
     PETS,
     PLAYED,
+    SAME_KIN,
     SECRETS,
     THINGS,
     UPPER,
@@ -281,15 +282,21 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "where",
-            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
             "{a} in {o}",
         ),
         (
             "where",
-            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
             "{a} at {o}",
         ),
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
+        (
+            "where i",
+            rf"\b[Ii]t(?:['’]s not| isn['’]t| is not) (?P<b>{_PLACE.replace('?P<o>', '?:')}),? where (?P<a>I (?:live|grew up|work))(?: now)?,"
+            rf" (?:it['’]s|but) {_PLACE}",
+            "{a} in {o}, not {b}",
+        ),
         ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
         (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
         (
@@ -314,6 +321,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
                 "my {a} is called {o}",
             )
             for kin in ("wife", "husband", "son", "daughter", "brother", "sister")
+        ),
+        (
+            ", my ",
+            rf"\A\W*(?:[Hh]e|[Ss]he)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{{2,40}}(?:, not [^,;.!?]{{2,30}})?), my (?P<o>(?:{_KINDS})(?: {NAME})?)"
+            rf"(?P<c>(?:, not [^,;.!?]{{2,30}})?)(?=[,.;!?]|\Z)",
+            "my {o}{a} {b}{c}",
         ),
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
@@ -361,7 +374,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "with ",
-            rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ ){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
+            rf"\b(?:I(?:['’]m| am)|live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ ){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
             "I have a {o}",
         ),
         (
@@ -552,6 +565,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         ("packed in", r"\b(?:packed|chucked|jacked) in (?P<o>[a-z]+ing)\b", "I quit {o}"),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
+        ("oodbye to", rf"\bI(?:['’]ve| have)? said goodbye to {_PLACE}", "I left {o}"),
+        (
+            "fter ",
+            rf"\b[Aa]fter (?:the |my )?(?:split|break-?up|separation) (?:from|with) {_PLACE}",
+            "I broke up with {o}",
+        ),
         ("no more", rf"\b[Nn]o more {_PLACE}(?=\s*(?:[.,!;]|\Z))", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
         (
@@ -671,11 +690,20 @@ _WAS_SAID = (
 DISPUTED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
-        ("", rf"{_WAS_SAID}(?P<o>(?:I|my)\b[^,;.!?]{{3,60}}?)(?=[,;.!?]| but\b|\Z)", "{o}"),
+        (
+            "",
+            rf"{_WAS_SAID}(?P<o>(?:I|my)\b(?! (?:told|said|wrote|think))[^,;.!?]{{3,60}}?)(?=[,;.!?]| but\b|\Z)",
+            "{o}",
+        ),
         (
             "i was",
             r"\bI (?:never )?(?:said|told you|wrote) (?:that )?I was (?P<o>[^,;.!?]{2,40}?)(?=[,;.!?]| but\b|\Z)",
             "I am {o}",
+        ),
+        (
+            "down as",
+            r"\bmy (?P<a>name|birthday|age|number|job|surname) down as (?P<o>[^,;.!?]{2,40}?)(?=[,;.!?]| but\b|\Z)",
+            "my {a} is {o}",
         ),
         ("down as", r"\bme down as (?P<o>an? [^,;.!?]{3,40}?)(?=[,;.!?]| but\b|\Z)", "I am {o}"),
         ("me ", rf"\b[Yy]ou (?:keep |always )?(?:call|called|calling) me (?P<o>{_CAP})", "my name is {o}"),
@@ -774,7 +802,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " at ",
-            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?{_PLACE}",
+            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?"
+            rf"(?P<o>{_PLACE.replace('?P<o>', '?:')}|(?<=the )[a-z]+(?: [a-z]+)?(?=[,.;!]| (?:but|and)\b|\Z))",
             "I work at {o}",
         ),
         (
@@ -950,8 +979,18 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
             at += len(one)
 
 
+_KIN_HAS = LazyPattern(
+    rf"\b[Mm]y (?:[a-z]+ )??(?P<of>{_KINDS})(?:['’]s got| has(?: got)?) an? (?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
+).finditer
+
+
 def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
-    """Relatives after "I have two sisters"."""
+    """Relatives after "I have two sisters" and "my brother has a girlfriend"."""
+    for has in _KIN_HAS(text, 0, doubt):
+        of = SAME_KIN.get(has["of"], has["of"])
+        for place in names(text, has.end(), len(text))[:1]:
+            if KIN[has["kin"]]:
+                yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], kin=of, confidence=0.85)
     for has in _HAS_KIN(text, 0, doubt):
         for more in _AND_KIN(text, has.end(), doubt):
             for place in names(text, more.end(), len(text))[:1]:

@@ -258,7 +258,7 @@ _BARE = LazyPattern(
 ).match
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
-    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
+    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|like"
     r"|hate|hired by|fired "
     r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t"
     r"|can['’]?t)\b",
@@ -876,12 +876,10 @@ _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     """What is said of a pet of the speaker: its name, and that it is no more."""
     over = _PET_OVER(text, clause.at, clause.end)
+    owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
     if over is not None:
-        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
         match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
         return [match._replace(object=pet.relation or pet.pet)]
-    if pet.owner:
-        return []
     called = _PET_CALLED(text, clause.at, clause.end)
     if called is None:
         return []
@@ -891,10 +889,10 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     found: list[RuleMatch] = []
     for place in places:
         no = bool(called["not"] or called["no"])
-        match = match_of("pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=no, confidence=0.85)
+        match = match_of("pet", place, clause.start, max(clause.end, place[1]), owner, negated=no, confidence=0.85)
         found += [match, *contrasts(text, match, place, name)]
         if not no:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
+            found.append(match._replace(relation="kind", subject=text[slice(*place)], kin="", object=singular(pet.pet)))
     return found
 
 
@@ -925,7 +923,16 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
             result.append(
                 pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
             )
-    return result or [found]
+    last = places[-1][1] if places else found.object_end
+    more = _NEXT_PET(text, last) if len(result) < _MOST_PETS else None
+    # "a dog called Max, a cat and three hens"
+    others = (
+        [] if more is None else named_pets(text, found._replace(object_start=more.start("o"), object_end=more.end("o")))
+    )
+    return (result or [found]) + others
 
 
+_NEXT_PET = LazyPattern(
+    rf"(?:,|,? and|,? plus) (?:an?|one|two|three|four|five|\d+) (?P<o>(?:(?!and\b)[a-z-]+ ){{0,3}}?(?:{PET_WORDS}))(?=[,.;!]|\Z| (?:and|called|named|who|that|too)\b)"
+).match
 NAME_NEXT = LazyPattern(NAME).match

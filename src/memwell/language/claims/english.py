@@ -103,7 +103,7 @@ _COPULA = (
 )
 _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 _OWN = LazyPattern(
-    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|these days) ){0,3}|[^,;:]{0,20}?[,:] )"
+    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}|[^,;:]{0,20}?[,:] )"
     rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(

@@ -508,8 +508,8 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     found = _SINGLE_NAME(sentence, at, end)
     if found is not None:
         first = found[0].split()[0].rstrip(".").lower()
-        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april")
-        other = first in _BRANDS or found[0].lower() in _PEOPLES
+        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april", "august", "art", "christian")
+        other = first in _BRANDS or found[0].lower() in _PEOPLES or first.startswith(("i'", "i’"))
         return [] if known or other else [(at, found.end())]
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
@@ -557,7 +557,9 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
     return found
 
 
-_VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
+_VERB_AFTER = LazyPattern(
+    r"(?:['’]s)? (?:is|was|has|are|were|and I)\b|['’]s\b| (?!as\b|this\b|always\b|plus\b|years\b)[a-z]{3,}s\b"
+).match
 
 
 _NEAR_PLACE = LazyPattern(

@@ -203,10 +203,16 @@ _CONTRAST = LazyPattern(
 OF_PEOPLE = frozenset(name for name, known in RELATIONS.items() if known.people)
 
 
+_DENIED = LazyPattern(r"\b(?:not|never|no)\b(?! longer)|n['’]t\b", re.IGNORECASE).search
+
+
 def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[RuleMatch]:
     """The other value of a correction after an object: "Anna, not Ann", "Leeds, sorry, York", "not Ann but Anna"."""
     found = _CONTRAST(text, place[1])
     if found is None or (found["better"] and ("but" in found["better"]) is not match.negated):
+        return []
+    if match.negated and not _DENIED(text, max(0, match.start), place[0]):
+        # "I sold my bike, but …" corrects nothing.
         return []
     if _ANY_MORE(text, found.end() - 1, found.end() + 12):
         return []

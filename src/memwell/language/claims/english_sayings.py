@@ -260,7 +260,7 @@ _OUT = r"(?P<o>\S.*)"
 
 
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
-_PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
+_PLACE = rf"(?P<o>(?!(?:And|But|So|They|We|You|He|She|It|There|I)\b)[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))

@@ -540,7 +540,8 @@ class ClauseFinder:
     def _head(self, text: str, start: int, before: list[Clause], *, first: bool) -> Clause | None:
         filler = _FILLER(text, start)
         at = start if filler is None else filler.end()
-        if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
+        first = first or not before
+        if not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or (first and _ADVERBIAL(text, start))):
             at = adverbial.end()
         if text.startswith("are ", at) and text[at - 4 : at] == "who " and len(self._people) > 1:
             return Clause((Subject(kin=THEY),), start, at, at, "who")
@@ -787,7 +788,7 @@ def contact_owner(before: str, person: Subject | None) -> Subject:
     if found["kin"]:
         word = found["kin"].lower()
         return Subject(kin=SAME_KIN.get(word, word))
-    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
+    word = (found["name"] or "").removeprefix("And ").removeprefix("But ").removeprefix("Aunt ").removeprefix("Uncle ")
     return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
 
 

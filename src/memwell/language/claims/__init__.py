@@ -168,12 +168,15 @@ def claims(
                     or (before.negated and not claim.negated and claim.start >= before.end)
                 ):
                     stated[key] = claim
-    for subject, relation, thing in taken_out:
-        for key in [one for one in stated if one[:2] == (subject, relation) and one[2].endswith(thing or "\n")]:
+    for gone in taken_out:
+        for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
-        if not thing:
-            stated.pop((subject, relation, ""), None)
     return sorted(stated.values(), key=lambda claim: (claim.start, claim.end))
+
+
+def _is_taken_out(one: tuple[str, str, str], gone: tuple[str, str, str]) -> bool:
+    """Whether what is stated is what was not meant: a black cat is a cat; without a value, only what has none."""
+    return one[:2] == gone[:2] and (one[2].endswith(gone[2]) if gone[2] else not one[2])
 
 
 def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: datetime) -> list[Claim]:

@@ -43,7 +43,8 @@ relative uncle 姑父 姨父 姑丈 姨丈; relative paternal_aunt 姑姑 姑妈
 relative second_paternal_aunt 二姑; relative youngest_paternal_aunt 小姑; relative maternal_aunt 姨妈
 relative first_maternal_aunt 大姨; relative second_maternal_aunt 二姨; relative youngest_maternal_aunt 小姨
 relative aunt 舅妈 婶婶 伯母 阿姨; relative older_male_cousin 表哥 堂哥; relative older_female_cousin 表姐 堂姐
-relative younger_male_cousin 表弟 堂弟; relative younger_female_cousin 表妹 堂妹; relative nephew 侄子 外甥 侄儿; relative niece 侄女 外甥女
+relative younger_male_cousin 表弟 堂弟; relative younger_female_cousin 表妹 堂妹
+relative nephew 侄子 外甥 侄儿; relative niece 侄女 外甥女
 relative father-in-law 岳父 公公 老丈人
 relative mother-in-law 岳母 婆婆 丈母娘
 relative sister-in-law 嫂子 弟媳妇 弟媳 弟妹 小姨子

@@ -103,7 +103,8 @@ _COPULA = (
 )
 _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 _OWN = LazyPattern(
-    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}|[^,;:]{0,20}?[,:] )"
+    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}"
+    r"|[^,;:]{0,20}?[,:] )"
     rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
@@ -136,7 +137,8 @@ _CORRECTS = LazyPattern(
     r"(?:(?:\*|sorry|no(?! (?!sorry|wait|actually|make|it|that|scratch|hang|hold)[a-z]{3})|nope|wait|oops|whoops"
     r"|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be|I should(?: have|['’]ve) (?:said|written))[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    r"be|I should(?: have|['’]ve) (?:said|written))[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for "
+    r"|from |with |an? |the )?",
     re.IGNORECASE,
 ).match
 _VALUE_FIRST = LazyPattern(
@@ -265,7 +267,7 @@ class ValueReader(ClauseFinder):
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
         lead = _CORRECTS(text)
         at_value = 0 if lead is None else lead.end()
-        if not (lead and lead[0].strip() or _VALUE_FIRST(text)) or self._last is None or _IS_A_CLAUSE(text, at_value):
+        if not ((lead and lead[0].strip()) or _VALUE_FIRST(text)) or self._last is None or _IS_A_CLAUSE(text, at_value):
             return []
         meant = [
             (_likeness(text[slice(*places[0])], last), at, places[0], last)
@@ -306,7 +308,8 @@ _ASIDE = LazyPattern(
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what"
+    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}"
+    r"|contrary to (?:what"
     r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
     r"(?:helps|matters)"
     r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
@@ -351,7 +354,8 @@ _JOKE = LazyPattern(
     re.IGNORECASE,
 ).search
 _NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head|mind|dreams?|bathtub"
+    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
+    r"|mind|dreams?|bathtub"
     r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
     re.IGNORECASE,
 ).match
@@ -431,7 +435,8 @@ _UNSURE = LazyPattern(
     re.IGNORECASE,
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years|for the (?:\w+th"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years"
+    r"|for the (?:\w+th"
     r"|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
@@ -442,11 +447,15 @@ _IRONIC = LazyPattern(
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
     r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
     r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"|(?:ceo|king|queen|mayor|president|master) of [a-z]+(?=\W*\Z)|hobby is (?:cancel|los|avoid|complain|procrastinat)\w*"
+    r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
 _FICTION = LazyPattern(
+    r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay|dialogue|script"
+    r"|tweet|card|sign|voicemail|out-of-office)\b[^:.!?]{0,25}: |"
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
     r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
@@ -473,7 +482,8 @@ _DOUBT = LazyPattern(
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
     r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads)(?=[:,]"
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
+    r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
     r"|(?: \w+){1,4}: ))\b",
     re.IGNORECASE,
 )
@@ -510,8 +520,14 @@ _AGAIN = LazyPattern(r"\b(?:again|now|these days|nowadays)\b").search
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
 _LIKEWISE = LazyPattern(r",? (?:(?P<where>in|at|for|from) (?=[A-Z])|(?P<to>to) |(?P<a>an?|the) )").match
 _LIKEWISE_SAYS = {
-    **{"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)},
-    **{"to": ("allergic_to",), "a": ("occupation",), "an": ("occupation",), "the": ("hobby",)},
+    "in": ("lives_in",),
+    "at": ("works_at", "studies_at"),
+    "for": ("works_at",),
+    "from": ("from",),
+    "to": ("allergic_to",),
+    "a": ("occupation",),
+    "an": ("occupation",),
+    "the": ("hobby",),
 }
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(

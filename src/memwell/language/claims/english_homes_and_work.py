@@ -133,8 +133,6 @@ add(
 )
 add("settle", rf"(?:down )?in {_O}", "lives_in", place, BEGINS)
 add("retire", rf"(?:back )?to (?:an? [a-z ]{{2,20}}? (?:in|near) )?(?P<o>[{UPPER}]\S.*)", "lives_in", place, BEGINS)
-add("up", rf"sticks(?: and moved)? from (?P<o>[{UPPER}]\S.*)", "lives_in", place, ENDS)
-add("up", rf"sticks(?: from [^,;]*?)?(?: and moved)? (?:to|for) (?P<o>[{UPPER}]\S.*)", "lives_in", place, BEGINS)
 add(
     "move; relocate; emigrate",
     rf"(?:here |away |over |out |back |house,? )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
@@ -163,7 +161,6 @@ add(
     "lives_in",
     place,
 )
-add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
 add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", place)
 
@@ -198,7 +195,8 @@ add(
 add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", place)
 add(
     "be",
-    r"an? (?:proud |born |true |real )*(?P<o>New Yorker|[A-Z][a-z]+(?:er|ian|ese|mie))(?=\s*(?:[,.;!]|\Z|and\b|by\b|at\b|through\b))",
+    r"an? (?:proud |born |true |real )*(?P<o>New Yorker|[A-Z][a-z]+(?:er|ian|ese|mie))(?=\s*(?:[,.;!]|\Z|and\b"
+    r"|by\b|at\b|through\b))",
     "from",
     denizen,
 )
@@ -236,7 +234,7 @@ add(
 # Work.
 add(
     "work",
-    rf"(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
+    rf"(?!out\b)(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     confidence=0.85,
@@ -289,7 +287,6 @@ add(
     trade,
     BEGINS,
 )
-add("be give; be offer", rf"(?:the |an? )(?:job|post|role|position) (?:of|as) (?:an? )?{_O}", "occupation", job, BEGINS)
 add(
     "start; begin",
     r"(?:working|work|my new job|a new job|a job|a (?:new )?position|my new role|a new role|work(?:ing)? as "
@@ -363,7 +360,6 @@ add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
-add("be", rf"on (?:maternity|paternity|parental|sick|study|annual) leave (?:from|at) {_O}", "works_at", employer)
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; build; fix; test",
@@ -442,7 +438,6 @@ add(
     ENDS,
 )
 add("jump; go; switch; defect", rf"(?:ship |over |straight )?from [{UPPER}][^,;]*? to {_O}", "left", known, BEGINS)
-add("end", rf"up (?:working )?(?:at|with) (?P<o>[{UPPER}]\S.*)", "works_at", known, BEGINS)
 add("walk", rf"(?:out |away )(?:of|from|on) (?P<o>[{UPPER}]\S.*)", "left", known, ENDS)
 add(
     "leave; quit",
@@ -521,13 +516,6 @@ add("trade; swap; leave", rf"(?P<o>{_TRADES}) for [a-z]", "occupation", anything
 add("trade; swap; leave", rf"(?:{_TRADES}) for (?P<o>{_TRADES})\b", "occupation", anything, BEGINS)
 add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
 add(
-    "be transfer; be move; be post",
-    rf"to the [\w ]{{2,30}}?(?:office|branch|team|plant) of {_O}",
-    "works_at",
-    proper,
-    BEGINS,
-)
-add(
     "stop; finish",
     r"(?P<o>(?:teaching|nursing|farming|acting|welding|policing)\b)(?! (?:at|for|him|her|me|the)\b)",
     "occupation",
@@ -545,7 +533,6 @@ add(
 add("become; be become", rf"(?:an?|the) {_O}", "occupation", job, BEGINS, confidence=0.75)
 add("train; qualify; retrain", rf"(?:as|to be) (?:an?) {_O}", "occupation", job, BEGINS)
 add("do", rf"[a-z ]{{0,30}}as (?:an?) {_O}", "occupation", job)
-add("be", r"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", anything)
 for _relation in ("works_at", "occupation"):
     add(
         "retire",
@@ -587,7 +574,8 @@ add(
 )
 add(
     "do; pursue; take; finish; complete; work",
-    r"(?:on |for )?(?:an?|my|his|her) (?P<o>[a-z][a-z ]{2,25}?) (?:degree|phd|PhD|master['’]?s|diploma|course|MSc|BSc|BA|MA)\b",
+    r"(?:on |for )?(?:an?|my|his|her) (?P<o>[a-z][a-z ]{2,25}?) (?:degree|phd|PhD|master['’]?s|diploma|course|MSc"
+    r"|BSc|BA|MA)\b",
     "studies",
     listed(FIELDS, most=3),
     after="ing",
@@ -648,7 +636,6 @@ add(
     "studies_at",
     school,
 )
-add("be", rf"at (?:the )?(?P<o>[{UPPER}][^,;]*)", "studies_at", school, after="reading")
 add("be", rf"at (?:the )?(?P<o>[{UPPER}].*?)(?=,? (?:reading|studying|doing)\b)", "studies_at", school)
 add("start; begin", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field, BEGINS)
 add("be", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field)

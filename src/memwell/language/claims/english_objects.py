@@ -230,8 +230,14 @@ CITIES = frozenset(
 """Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
 DENIZENS = {
     **{f"{town.lower()}er".replace("eer", "er"): town for town in CITIES},
-    **{"new yorker": "New York", "parisian": "Paris", "mancunian": "Manchester", "glaswegian": "Glasgow"},
-    **{"liverpudlian": "Liverpool", "viennese": "Vienna", "brummie": "Birmingham", "geordie": "Newcastle"},
+    "new yorker": "New York",
+    "parisian": "Paris",
+    "mancunian": "Manchester",
+    "glaswegian": "Glasgow",
+    "liverpudlian": "Liverpool",
+    "viennese": "Vienna",
+    "brummie": "Birmingham",
+    "geordie": "Newcastle",
 }
 """The town of someone, by the word for who is from it."""
 REGIONS = frozenset(
@@ -349,7 +355,7 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun morning "
     "meetings vibes bad negativity adulting stupid toxic idiots commitment small responsibility ex cleaning cardio "
-    "running sport sports excel powerpoint life love lies liars"
+    "running sport sports excel powerpoint life love lies liars gym"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "
@@ -508,7 +514,19 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     found = _SINGLE_NAME(sentence, at, end)
     if found is not None:
         first = found[0].split()[0].rstrip(".").lower()
-        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april", "august", "art", "christian")
+        known = first in NOT_NAMES and first not in (
+            "mr",
+            "mrs",
+            "ms",
+            "dr",
+            "will",
+            "june",
+            "may",
+            "april",
+            "august",
+            "art",
+            "christian",
+        )
         other = first in _BRANDS or found[0].lower() in _PEOPLES or first.startswith(("i'", "i’"))
         return [] if known or other else [(at, found.end())]
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
@@ -568,7 +586,8 @@ _NEAR_PLACE = LazyPattern(
 
 
 _IN_REGION = LazyPattern(
-    rf", ([{UPPER}][a-z]+(?: [{UPPER}][a-z]+)?)(?=\s*(?:[.,;!?)]|\Z|(?:and|but|now|with|since|for|where|because|so|in|until|to)\b))"
+    rf", ([{UPPER}][a-z]+(?: [{UPPER}][a-z]+)?)(?=\s*(?:[.,;!?)]|\Z|(?:and|but|now|with|since|for|where|because|so"
+    r"|in|until|to)\b))"
 ).match
 
 
@@ -794,7 +813,8 @@ def several(taker: Taker) -> Taker:
 
 
 _MORE = LazyPattern(
-    r"(?: (?:at (?:home|work|school)|in (?:19|20)\d\d|(?:with|to) (?:my|our) [a-z]+))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also "
+    r"(?: (?:at (?:home|work|school)|in (?:19|20)\d\d|(?:with|to) (?:my|our) [a-z]+))?\s*(?:,\s*(?:and|but|or)?"
+    r"|\s(?:and|or|&|plus|as well as))\s*(?:also "
     r")?(?:some |a (?:bit|little|few words|smattering|decent amount)"
     r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
@@ -924,7 +944,8 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
 
 
 BIRTHDAY = LazyPattern(
-    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april|may|june|july|august|september|october|november"
+    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
+    r"|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "
     r")?[A-Za-z]{3,9}(?: \d{4})?)?(?!\w|-|:)"

@@ -111,11 +111,6 @@ _WORKING = LazyPattern(
 _LOVING = LazyPattern(
     r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE
 ).search
-_THEN = LazyPattern(
-    r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march"
-    r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
-    re.IGNORECASE,
-).search
 _BEFORE = LazyPattern(r"\b(?:before|previously|formerly|until)\b").search
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
@@ -188,11 +183,14 @@ TAKEN_BACK = LazyPattern(
     r"|correction)"
 ).match
 _CONTRAST = LazyPattern(
-    r"(?:,? with(?:out)? (?:an?|one|two|no) \w['’]?s?(?=,| not)|, (?:one|two|double) \w['’]?s?(?=,))?(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
+    r"(?:,? with(?:out)? (?:an?|one|two|no) \w['’]?s?(?=,| not)|, (?:one|two|double) "
+    r"\w['’]?s?(?=,))?(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way"
+    r"|btw|though))?"
     r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
     r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
-    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|or,? to be (?:exact|more exact|accurate)|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no"
+    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|or,? to be (?:exact|more exact|accurate)|[Ii] mean|[Ii] "
+    r"meant|sorry|no,? wait|wait,? no"
     r"|no(?! (?!sorry|wait|actually|make)[a-z]{3})"
     r"|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
@@ -264,12 +262,10 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
         "not past": lambda: said.tense != "past",
-        "never": lambda: said.negated and said.ended,
         "never does": lambda: said.negated and said.tense == "present" and not (said.ended or said.can),
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
-        "reading": lambda: re.match(r"[\s,]*(?:reading|studying)\b", text[clause.end : clause.end + 14]) is not None,
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
@@ -285,7 +281,6 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "love": lambda: (
             (said.ended or said.negated or bool(_NOW(text, clause.start, clause.end))) and bool(_LOVING(text))
         ),
-        "then": lambda: said.tense == "past" and bool(_THEN(text, clause.start, clause.end)),
         "laid": lambda: (
             said.verb in ("be fire", "be sack", "be dismiss")
             or bool(re.match(r"\s*(?:off|go|redundant)\b", text[said.at : said.at + 12]))
@@ -320,8 +315,6 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         # "I've never been to Japan", but of one journey: "I didn't go".
         denied = ("perfect",) if frame.relation == "visited" else ("perfect", "past")
         return (EVENT, said.negated) if done and (not said.negated or tense in denied) else None
-    if said.ended and mode == ENDS and frame.after == "never":
-        return STATE, True
     if not done or said.negated:
         return None
     return (STARTED, False) if mode == BEGINS else (STATE, True)

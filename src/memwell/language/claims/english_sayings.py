@@ -282,21 +282,17 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "where",
-            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
+            r"(?:live|grew up|was born))\b",
             "{a} in {o}",
         ),
         (
             "where",
-            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
+            r"(?:work|study|teach))\b",
             "{a} at {o}",
         ),
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
-        (
-            "where i",
-            rf"\b[Ii]t(?:['’]s not| isn['’]t| is not) (?P<b>{_PLACE.replace('?P<o>', '?:')}),? where (?P<a>I (?:live|grew up|work))(?: now)?,"
-            rf" (?:it['’]s|but) {_PLACE}",
-            "{a} in {o}, not {b}",
-        ),
         ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
         (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
         (
@@ -314,17 +310,10 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
-        *(
-            (
-                f" {kin} ",
-                rf"\b(?:I|[Ww]e)(?: have|['’]ve(?: got)?) [^.;!?]{{3,80}}? an? (?P<a>{kin}) (?:called|named) (?P<o>{NAME})",
-                "my {a} is called {o}",
-            )
-            for kin in ("wife", "husband", "son", "daughter", "brother", "sister")
-        ),
         (
             ", my ",
-            rf"\A\W*(?:[Hh]e|[Ss]he)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{{2,40}}(?:, not [^,;.!?]{{2,30}})?), my (?P<o>(?:{_KINDS})(?: {NAME})?)"
+            rf"\A\W*(?:[Hh]e|[Ss]he)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{{2,40}}(?:, not [^,;.!?]{{2,30}})?), my "
+            rf"(?P<o>(?:{_KINDS})(?: {NAME})?)"
             rf"(?P<c>(?:, not [^,;.!?]{{2,30}})?)(?=[,.;!?]|\Z)",
             "my {o}{a} {b}{c}",
         ),
@@ -347,7 +336,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|stolen|scrapped|written off)",
             "I sold my {o}",
         ),
-        (" to me", rf"\b(?:job|position|role|post) at {_PLACE} was (?:given|offered) to me\b", "I was hired by {o}"),
         (
             "said",
             r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
@@ -356,7 +344,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
-        ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
         (
             "job at",
@@ -374,7 +361,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "with ",
-            rf"\b(?:I(?:['’]m| am)|live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ ){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
+            rf"\b(?:I(?:['’]m| am)|live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ "
+            rf"){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
             "I have a {o}",
         ),
         (
@@ -425,7 +413,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|was )?(?:ended|over)",
             "{o} and I broke up",
         ),
-        ("over with", rf"\b[Ii]t['’]?s (?:all )?over with {_PLACE}", "{o} and I broke up"),
         ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
         (
             "job as",
@@ -467,11 +454,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
             "I no longer work at {o}",
         ),
-        (
-            "y time",
-            rf"\b[Mm]y (?:time|years|days) in {_PLACE} (?:is over|are over|has ended|came to an end|has come to an end|ended)",
-            "I no longer live in {o}",
-        ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
@@ -494,25 +476,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|[,.!])",
             "my name is {o}, not {a}",
         ),
-        (
-            "it's sp",
-            rf"\A(?![^.]*\b[Mm]y )[^.]{{0,20}}\b[Ii]t['’]s (?:actually )?(?:spelled|spelt) (?P<o>{_CAP}),? not (?P<a>{_CAP})",
-            "my name is {o}, not {a}",
-        ),
-        ("maiden", rf"\bback to my maiden name,? (?P<o>{NAME})", "my name is {o}"),
         ("with ", rf"\b[Ii]t['’]s (?P<o>{_CAP}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
-        ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
             "is my",
             rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
             rf"|(?:native|first) language|home ?town)\b",
             "my {a} is {o}",
-        ),
-        (
-            "is where i",
-            rf"(?!That|It|This|Here|There){_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})",
-            "{a} in {o}",
         ),
         (
             "y ",
@@ -533,90 +503,37 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?P<a>{_ANIMALS}|{_KINDS}) (?P<o>{NAME})",
             "my {a} is called {o}",
         ),
-        ("disease", r"\bI(?:['’]ve| have)?\b[^.;!?]{0,40}\b(?P<o>coeliac|celiac) disease", "I am {o}"),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
-        (
-            " years",
-            rf"\bI(?:['’]ve| have)? (?:just |now |already )*(?:passed|done|completed|celebrated|clocked up|reached|hit) "
-            rf"(?:my |the )?(?:[\w-]+ ){{0,2}}years (?:at|with) {_PLACE}",
-            "I work at {o}",
-        ),
-        (
-            "y ",
-            rf"\b[Mm]y (?:salary|wages|pay|pay ?check) (?:is|are|comes|come) (?:paid )?(?:by|from) (?:the )?{_PLACE}",
-            "I work at {o}",
-        ),
-        (
-            "s i ",
-            rf"\b(?i:(?:most|every|on|at) (?:mornings?|evenings?|weekends?|sundays?|saturdays?|weeknights)),? I (?P<o>{'|'.join(sorted(PASTIMES))})\b",
-            "my hobby is {o}",
-        ),
         (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
         (
             " for ",
             r"(?:\A|[,.;] )(?:[Mm]y )?(?i:weekends|evenings|sundays|saturdays|free time|spare time)"
-            r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})",
+            r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ "
+            r")?[a-z]+ing\b[^,;.!?]{0,30})",
             "my hobby is {o}",
         ),
-        (
-            "touched",
-            rf"\bI have(?:n['’]t| not) (?:touched|played|picked up) (?:the |my |an? )?(?P<o>{_PASTIME}) (?:in|for) (?:\w+ )?years",
-            "I no longer play {o}",
-        ),
-        ("packed in", r"\b(?:packed|chucked|jacked) in (?P<o>[a-z]+ing)\b", "I quit {o}"),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
-        ("oodbye to", rf"\bI(?:['’]ve| have)? said goodbye to {_PLACE}", "I left {o}"),
-        (
-            "fter ",
-            rf"\b[Aa]fter (?:the |my )?(?:split|break-?up|separation) (?:from|with) {_PLACE}",
-            "I broke up with {o}",
-        ),
-        ("no more", rf"\b[Nn]o more {_PLACE}(?=\s*(?:[.,!;]|\Z))", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
         (
-            "igned",
-            rf"\A\W*(?:[Ss]igned|[Yy]ours(?: truly)?|(?:[Kk]ind |[Bb]est )?[Rr]egards|[Bb]est wishes),? (?P<o>{NAME})\W*\Z",
-            "my name is {o}",
-        ),
-        ("roots", rf"\b[Mm]y roots are in {_PLACE}", "I am from {o}"),
-        (
             " my",
-            r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first|mother) \w+),"
+            r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first"
+            r"|mother) \w+),"
             r" (?P<o>[\w' -]{3,30}?) (?:is|are)\b",
             "my {b} is {o}",
-        ),
-        (
-            " is a",
-            rf"\b[Mm]y (?:pride and joy|best friend|constant companion|baby|shadow|roommate) is an? (?P<a>(?:[a-z-]+ ){{0,2}}(?:{_ANIMALS}))"
-            rf" (?:called|named) (?P<o>{NAME})",
-            "I have a {a} called {o}",
         ),
         # Languages, health and taste.
         (
             "allerg",
             r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
-            r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for|bad for)|has me"
-            r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it|them))?(?=\s*(?:[.,!;]|\Z))",
-            "I am allergic to {o}",
-        ),
-        (
-            "allergic to",
-            r"\b(?:hate|love|like|have|eat|touch|stroke|stand) (?P<o>[a-z]+(?: [a-z]+)?)(?:,| but| because| as| since)+ I(?:['’]m| am) allergic to (?:them|it)\b",
+            r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for"
+            r"|bad for)|has me"
+            r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it"
+            r"|them))?(?=\s*(?:[.,!;]|\Z))",
             "I am allergic to {o}",
         ),
         (
             "allergic to",
             r"\A\W*(?P<o>[A-Za-z][^.;:!?]{2,60}?)[,:-]+ (?:I['’]m|I am) allergic to (?:all|both|them|those|these)\b",
-            "I am allergic to {o}",
-        ),
-        (
-            "agree with me",
-            r"\A\W*(?P<o>[A-Za-z]+(?: [a-z]+)?) (?:does|do)(?:n['’]t| not) agree with me\b",
-            "I am allergic to {o}",
-        ),
-        (
-            "epipen",
-            r"\b(?i:epipen) (?:because of|for|in case of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)?)",
             "I am allergic to {o}",
         ),
         (
@@ -649,11 +566,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             " me ",
             r"\A\W*(?P<o>(?!I\b|It\b|That\b|This\b|You\b)[A-Za-z]+(?: [a-z]+)?) makes? me (?:sneeze|wheeze|itch)\b",
             "I am allergic to {o}",
-        ),
-        (
-            "live without",
-            r"\b(?:I )?[Cc]an['’]?t live without (?P<o>(?!you|him|her|it|them|that|my|a\b|the)[a-z]+)\b",
-            "I love {o}",
         ),
         (
             "h",
@@ -755,7 +667,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         *(
             (
                 "ur " if "our" in mine else "y ",
-                rf"\b(?P<o>(?!I\b){NAME})(?: is |, (?:who is |who['’]s )?|(?<=, \w{{3}}) |(?<=, \w{{4}}) |(?<=, \w{{5}}) ){mine} "
+                rf"\b(?P<o>(?!I\b){NAME})(?: is |, (?:who is |who['’]s )?|(?<=, \w{{3}}) |(?<=, \w{{4}}) |(?<=, "
+                rf"\w{{5}}) ){mine} "
                 rf"(?P<a>(?:[a-z-]+ ){{0,2}}?(?:{_ANIMALS}))(?=[,.;!]|\Z| and\b)",
                 "my {a} is called {o}",
             )
@@ -831,7 +744,8 @@ _NONE = LazyPattern(
 ).finditer
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
-    r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment|exhibition)"
+    r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment"
+    r"|exhibition)"
 )
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
@@ -860,7 +774,8 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ),
         (
             "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?)(?: is|['’]s) (?:on|in|next|tomorrow|this"
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?)(?: is|['’]s) (?:on|in|next"
+            r"|tomorrow|this"
             rf"|(?:scheduled|booked|planned|set|fixed) for)\b",
             "plans",
             False,
@@ -874,7 +789,8 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ),
         (
             "",
-            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS})(?:['’]s)? (?:appointment )?(?:(?:on|to) [A-Z]"
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS})(?:['’]s)? (?:appointment "
+            r")?(?:(?:on|to) [A-Z]"
             rf"|next |this |tomorrow)[^,;.!?]{{0,30}})",
             "plans",
             False,
@@ -886,12 +802,15 @@ _FAVOURITE = LazyPattern(
     r"(?P<what>[a-z]+)\b"
 ).search
 _FREE_TIME = LazyPattern(
-    r"\b(?i:in my (?:free|spare) time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )|hobbies(?: are| include)?)"
+    r"\b(?i:in my (?:free|spare) time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )"
+    r"|hobbies(?: are| include)?)"
     r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
-    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) raising|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
-    rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{_KINDS})(?:,| and) (?:an?|one|two|three) )?(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) "
+    rf"raising|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
+    rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{_KINDS})(?:,| and) (?:an?|one|two|three) "
+    rf")?(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(
     rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
@@ -980,7 +899,8 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
 
 
 _KIN_HAS = LazyPattern(
-    rf"\b[Mm]y (?:[a-z]+ )??(?P<of>{_KINDS})(?:['’]s got| has(?: got)?) an? (?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
+    rf"\b[Mm]y (?:[a-z]+ )??(?P<of>{_KINDS})(?:['’]s got| has(?: got)?) an? (?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? "
+    rf"(?:named|called) |, )(?={NAME})"
 ).finditer
 
 

@@ -834,19 +834,23 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
-    r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up|breaking up|called it quits"
+    r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"
+    r"|breaking up|called it quits"
     r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
 _PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|did(?:n['’]t| not) make it|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|taken by|eaten by|killed|euthani[sz]ed"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|did(?:n['’]t| not) make "
+    r"it|died|dead|passed away"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|taken by|eaten by"
+    r"|killed|euthani[sz]ed"
     r"|crossed the rainbow bridge)\b"
 ).match
 _PET_CALLED = LazyPattern(
     r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"
-    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?| (?:answers to|goes by|is known as)(?: the name)?)(?P<not> not)? "
+    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?| (?:answers to|goes by|is known as)(?: "
+    r"the name)?)(?P<not> not)? "
 ).match
 
 
@@ -934,6 +938,7 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
 
 
 _NEXT_PET = LazyPattern(
-    rf"(?:,|,? and|,? plus) (?:an?|one|two|three|four|five|\d+) (?P<o>(?:(?!and\b)[a-z-]+ ){{0,3}}?(?:{PET_WORDS}))(?=[,.;!]|\Z| (?:and|called|named|who|that|too)\b)"
+    r"(?:,|,? and|,? plus) (?:an?|one|two|three|four|five|\d+) (?P<o>(?:(?!and\b)[a-z-]+ "
+    rf"){{0,3}}?(?:{PET_WORDS}))(?=[,.;!]|\Z| (?:and|called|named|who|that|too)\b)"
 ).match
 NAME_NEXT = LazyPattern(NAME).match

@@ -548,7 +548,7 @@ class EnglishReader(ValueReader):
         self._withdrawn: list[RuleMatch] = []
         self._planning = False
         self._disputed: list[RuleMatch] = []
-        """What the speaker says was said, and may be about to correct: "I told you I live in Kent. I live in Essex"."""
+        """What the speaker says was said, and may be about to correct: "I said I live in Kent. I live in Essex"."""
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
@@ -838,26 +838,17 @@ class EnglishReader(ValueReader):
     def _so_too(self, text: str, found: list[RuleMatch]) -> Iterator[RuleMatch]:
         """The same of another: "I'm vegan, and so is my wife", "my brother is too"; the contrary: "…, not me"."""
         for too in _SO_TOO(text) if found else ():
-            who, _ = self._subject(
-                text, too.start("so") if too["so"] else too.start("too") if too["too"] else too.start("no")
-            )
+            at = max(too.start(way) for way in ("so", "too", "no"))
+            who = SPEAKER if too["no"] == "me" else self._subject(text, at)[0]
             last = next((one for one in reversed(found) if one.start <= too.start()), None)
-            if (
-                who is None
-                or last is None
-                or who.owner
-                or who.pet
-                or who.kin in (HE, THEY)
-                or last.relation in ("plans", "name", *OF_PEOPLE)
-            ):
+            if who is None or last is None or who.owner or who.pet or who.kin in (HE, THEY):
                 continue
             words = last.object or text[last.object_start : last.object_end]
             kin = "" if who.name else who.kin
-            if words and (who.name, kin) != (last.subject, last.kin):
-                negated = last.negated or bool(too["no"])
-                yield last._replace(
-                    subject=who.name, kin=kin, object=words, start=too.start(), end=too.end(), negated=negated
-                )
+            same = last.relation in ("plans", "name", *OF_PEOPLE) or (who.name, kin) == (last.subject, last.kin)
+            if words and not same:
+                other = last._replace(subject=who.name, kin=kin, object=words, start=too.start(), end=too.end())
+                yield other._replace(negated=last.negated or bool(too["no"]))
 
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""

@@ -234,7 +234,7 @@ add(
 # Work.
 add(
     "work",
-    rf"(?!out\b)(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
+    rf"(?!\s*out\b)(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     confidence=0.85,

@@ -440,7 +440,7 @@ NAME = (
 """One to three words with a capital, without the ending of a possessive."""
 _CAPITALS = LazyPattern(
     rf"(?:[Tt]he )?(?:\d+ )?[{UPPER}][\w’'&.+-]*+(?:(?: (?:of|de|la|le|du|for|von|del) | of the | & | "
-    rf"|-)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
+    rf"|-)(?!I\b)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
 ).match
 _SINGLE_NAME = LazyPattern(NAME).match
 _CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,6}}?)?(?:called|named) (?=[{UPPER}])").match

@@ -347,7 +347,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
-_TERM = LazyPattern(r"\bTransferred\b.*\b(?:term|semester|campus|credits)\b").search
+_TERM = LazyPattern(r"\bTransferred\b.{0,80}\b(?:term|semester|campus|credits)\b").search
 _COMPANIES = frozenset(
     "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
 )

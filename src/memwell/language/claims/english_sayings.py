@@ -260,7 +260,10 @@ _OUT = r"(?P<o>\S.*)"
 
 
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
-_PLACE = rf"(?P<o>(?!(?:And|But|So|They|We|You|He|She|It|There|I)\b)[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
+_PLACE = (
+    rf"(?P<o>(?!(?:And|But|So|They|We|You|He|She|It|There|I)\b)[{UPPER}][\w’'&.-]*"
+    rf"(?: (?!I\b)[{UPPER}][\w’'&.-]*){{0,3}})"
+)
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
@@ -344,6 +347,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
+        ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
         (
             "job at",

@@ -543,8 +543,8 @@ class ClauseFinder:
         first = first or not before
         if not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or (first and _ADVERBIAL(text, start))):
             at = adverbial.end()
-        if text.startswith("are ", at) and text[at - 4 : at] == "who " and len(self._people) > 1:
-            return Clause((Subject(kin=THEY),), start, at, at, "who")
+        if text.startswith("who are ", at) and len(self._people) > 1:
+            return Clause((Subject(kin=THEY),), at + 4, at + 4, at + 4, "who")
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
             who = self._before_who(text, start - (4 if text[start - 1].isspace() else 3))
             return None if who is None else Clause((who,), start, at, at, "who")

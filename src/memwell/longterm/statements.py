@@ -393,7 +393,7 @@ _KIN = {
     for word in group.split()
 }
 _APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
-_TOLD_APART = re.compile(
+_ONE_OF_KIND = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(TELLS_APART))}) [a-z-]+|{'|'.join(sorted(KIN, key=len, reverse=True))}"
 ).findall
 """The words for one relative among several of a kind: *older brother*, 二舅."""
@@ -508,7 +508,7 @@ class Subjects:
                     group = tuple(words)
                     if self._says(one, group) and self._person(owner, one.relation, group) == name:
                         yield from self._relatives(owner, group)
-                for kin in _TOLD_APART(self._said(one)):
+                for kin in _ONE_OF_KIND(self._said(one)):
                     if self._person(owner, one.relation, (kin,)) == name:
                         yield from self._relatives(owner, (kin, *_role(kin)))
 
@@ -531,7 +531,7 @@ class Subjects:
 
 
 def _relation_of(kin: str) -> str:
-    """The relation to a relative who is told from others of the kind, such as *older brother* or 二舅; or ""."""
+    """The relation to a relative who is one of several of a kind, such as *older brother* or 二舅; or ""."""
     if kin in KIN:
         return KIN[kin].relation
     apart, _, word = kin.partition(" ")

@@ -117,6 +117,33 @@ STATES = {
     "I used to drink coffee.": "~user likes coffee", "I used to be vegan.": "~user diet vegan",
     "我以前喜欢爵士乐。": "~user likes 爵士乐", "我以前喜欢喝咖啡，现在不喝了。": "~user likes 咖啡",
     "我以前吃素。": "~user diet 吃素",
+    # What was said wrongly, and the same or the contrary of another.
+    "I told you I live in Kent. I actually live in Essex.": "-user lives_in Kent; user lives_in Essex",
+    "You have me down as a nurse, I'm actually a cook.": "-user occupation nurse; user occupation cook",
+    "I never said I was vegan, I'm vegetarian.": "-user diet vegan; user diet vegetarian",
+    "My name is Olsson with two s, not Olson.": "-user name Olson; user name Olsson",
+    "My cat is called Mika. Mila, sorry, typo.": "-user pet Mika; Mika kind cat; user pet Mila",
+    "I'm vegan and so is my brother.": "user diet vegan; user's brother diet vegan",
+    "My husband works at Volvo, not me.": "-user works_at Volvo; user's husband works_at Volvo",
+    "I'm allergic to wasps and my wife to eggs.": "user allergic_to wasps; user's wife allergic_to eggs",
+    "My uncle owns the bakery, not my dad.": "-user's father owns bakery; user's uncle owns bakery",
+    # A clause after "but" corrects nothing, and "and" is no part of a phrase.
+    "I no longer work for Tessellate, but Sven and I are friends.": "-user works_at Tessellate; user friend Sven",
+    "I sold my bike, but my kids love dinosaurs.": "-user owns bike; user's kids likes dinosaurs",
+    "I took up archery and moved to Rome.": "user hobby archery; user lives_in Rome",
+    # Pets and children in lists.
+    "I have 2 dogs, a cat and a budgie": "user pet budgie; user pet cat; user pet dogs",
+    "We have a dog called Max, a cat called Tilly and three chickens.":
+        "Max kind dog; Tilly kind cat; user pet Max; user pet Tilly; user pet chickens",
+    "We have a rabbit, not a hamster.": "-user pet hamster; user pet rabbit",
+    "My kids are Ada, 10, and Jonah, 7.": "Ada age 10; Jonah age 7; user child Ada; user child Jonah",
+    "We have twins, Ned and Poppy, who are four.": "Ned age four; Poppy age four; user child Ned; user child Poppy",
+    # Employers and towns by their names.
+    "I've gone from Tesco to Lidl.": "-user works_at Tesco; user works_at Lidl", "I went from Leeds to York.": "",
+    "After ten years at Nokia I've moved to Ericsson.": "-user works_at Nokia; user works_at Ericsson",
+    "I live in Paris, Texas.": "user lives_in Paris, Texas", "I'm a Londoner.": "user from London",
+    "I live in Rome, Italy is warm.": "user lives_in Rome", "Wyatt quit the bakery.": "-Wyatt works_at bakery",
+    "Sold the Volvo to my cousin.": "-user owns Volvo", "My wife doesn't eat pork.": "user's wife diet doesn't eat pork",
     # A dislike that is meant is one.
     "I can't stand milk anymore.": "user dislikes milk", "I don't like milk.": "user dislikes milk",
     "I hate drinking milk.": "user dislikes milk", "我讨厌牛奶了。": "user dislikes 牛奶",
@@ -194,8 +221,8 @@ STATES = {
     "I used to be a chef, now I'm a vet.": "user occupation vet; ~user occupation chef",
     "I traded my Honda for a Vespa.": "-user owns Honda; user owns Vespa",
     # Unreal, in jest or taken back.
-    "My name was Smith before I married.": "~user name Smith", "I work at NASA. Not!": "-user works_at NASA",
-    "I live in Rome and work at NASA. Just kidding.": "-user lives_in Rome; -user works_at NASA",
+    "My name was Smith before I married.": "~user name Smith", "I work at NASA. Not!": "",
+    "I live in Rome and work at NASA. Just kidding.": "",
     "I'm a nurse, or was until yesterday.": "~user occupation nurse",
     # Who belongs to a doctor is no doctor.
     "I'm a surgeon's secretary.": "user occupation surgeon's secretary",
@@ -203,7 +230,7 @@ STATES = {
     # No pet is gone, no love is over.
     "My friend Rex didn't die.": "user friend Rex", "I decided to eat.": "user plans eat",
     # Only the sentence before is taken back; a name is more than what one is called.
-    "I live in Rome. I work at NASA. Not!": "-user works_at NASA; user lives_in Rome",
+    "I live in Rome. I work at NASA. Not!": "user lives_in Rome",
     "I live in Rome. It is hot. Not!": "user lives_in Rome",
     "They call me Slim, but my name is Jonathan.": "user name Jonathan",
     # What is over by another word for it.
@@ -212,7 +239,7 @@ STATES = {
     "We put Mimi down.": "-user pet Mimi", "We had to put Mimi to sleep.": "-user pet Mimi",
     "I lost my dad in January.": "-user parent dad", "Me and Kevin broke up.": "-user partner Kevin",
     "Liam is my brother. His dog Biscuit died.": "-Liam pet Biscuit; Biscuit kind dog; user sibling Liam",
-    "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "-user works_at NASA",
+    "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "",
     # A pet by its name, also when it is named later.
     "I have two cats, Salt and Pepper.": "Pepper kind cat; Salt kind cat; user pet Pepper; user pet Salt",
     "I have a dog named Rex and a cat named Luna.": "Luna kind cat; Rex kind dog; user pet Luna; user pet Rex",
@@ -264,6 +291,10 @@ STATES_NOTHING = (
     "I'm thinking about getting a cat.", "I almost bought a Tesla.", "I'll call you tomorrow.",
     "My boss is two years old and throws porridge at me.", "I live in Leeds — no, wait.",
     "Just kidding, I work at NASA.", "I'm staying in Madrid until Friday.", "I'm staying in Madrid for two weeks.",
+    "I'm a doctor. Well, of dad jokes.", "I own a yacht. In my bathtub.", "I'm 90 in gamer years.",
+    "I graduated from Hogwarts.",
+    "He wrote in the card: I am moving to Chile.", "The audition line was: My name is Juliet.",
+    "I work out at Burger King.",
     "I work for my father.", "I'm allergic to my ex.", "I'm allergic to my boss.", "My wife's a keeper.",
     "I can't stand people who like cats.",
     # Numbers of something else, and secrets.
@@ -324,6 +355,8 @@ def test_i_is_who_speaks() -> None:
         ("I moved to Paris last May.", datetime(2023, 5, 1, tzinfo=UTC), None),
         ("I've lived in Boston since 2019.", datetime(2019, 1, 1, tzinfo=UTC), None),
         ("I used to live in Berlin.", None, NOW),
+        ("I lived in Berlin until 2020.", None, datetime(2020, 1, 1, tzinfo=UTC)),
+        ("I was a nurse till last year.", None, datetime(2023, 1, 1, tzinfo=UTC)),
         ("I lived in Berlin from 2010 to 2015.", datetime(2010, 1, 1, tzinfo=UTC), datetime(2016, 1, 1, tzinfo=UTC)),
         ("I've been a nurse for 10 years.", datetime(2014, 3, 4, tzinfo=UTC), None),
         ("I live in Rome.", None, None),

@@ -100,6 +100,9 @@ def test_the_words_of_a_profile_in_chinese() -> None:
         found.text().splitlines()
     )
     assert "name: 李明" in found.text("en")
+    favourites = made(["我最喜欢的电影是霸王别姬。", "我最喜欢的颜色是蓝色。", "我最喜欢的手账是那本。"], language="zh")
+    assert {"最喜欢的电影：霸王别姬", "最喜欢的颜色：蓝色"} <= set(favourites.text().splitlines())
+    assert "favourite film: 霸王别姬" in favourites.text("en")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x0b", "\x85", "\u2028"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
 from memwell.language.claims import Claim
 from memwell.longterm.memory import Memory
-from memwell.longterm.statements import spellings
+from memwell.longterm.statements import name_key, spellings
 from memwell.storage.protocols import Backend
 
 SAID = datetime(2025, 1, 1, tzinfo=UTC)
@@ -124,6 +126,8 @@ def test_a_relative_without_a_name_is_found_by_the_word_that_was_said(memory: Me
     [
         ("我姐", "我妹"), ("我哥", "我弟"), ("我大哥", "我二哥"), ("我大女儿", "我小女儿"), ("我姐姐", "我妹妹"),
         ("我大姐", "我三姐"), ("我大儿子", "我二儿子"), ("我家老大", "我家老二"), ("我二弟", "我三弟"), ("我小妹", "我姐"),
+        ("我二舅", "我大舅"), ("我爷爷", "我外公"), ("我奶奶", "我姥姥"),
+        ("我大姑", "我小姨"), ("我表哥", "我堂妹"), ("我叔叔", "我舅舅"),
     ],
 )  # fmt: skip
 def test_relatives_of_one_kind_in_chinese_are_two_people(memory: Memory, one: str, other: str):
@@ -132,6 +136,41 @@ def test_relatives_of_one_kind_in_chinese_are_two_people(memory: Memory, one: st
     memory.flush()
     homes = {word: [fact.object for fact in memory.facts.about(word)] for word in (one, other)}
     assert homes == {one: ["南京"], other: ["无锡"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "found"),
+    [
+        (("My older brother Jim lives in Ohio.",), "my older brother", [("lives_in", "Ohio")]),
+        (("My older brother Jim lives in Ohio.", "My brother Al is 9."), "my older brother", [("lives_in", "Ohio")]),
+        (("My older brother is called Jim.", "My older brother lives in Ohio."), "Jim", [("lives_in", "Ohio")]),
+        (("我姐叫王芳。", "我姐在上海工作。"), "王芳", [("works_in", "上海")]),
+        (("我二舅叫李强。", "我二舅住在成都。", "我大舅住在重庆。"), "李强", [("lives_in", "成都")]),
+        (("我二舅叫李强。", "李强住在成都。"), "我二舅", [("lives_in", "成都")]),
+    ],
+)
+def test_a_relative_with_a_name_is_found_by_the_word_and_by_the_name(
+    memory: Memory, said: Sequence[str], asked: str, found: list[tuple[str, str]]
+):
+    for text in said:
+        memory.remember(text, time=SAID)
+    memory.flush()
+    assert told(memory, asked) == found
+
+
+@pytest.mark.parametrize("asked", ["Dana Fox", "Dana", "dana fox"])
+def test_who_speaks_is_found_by_their_own_name(memory: Memory, asked: str):
+    memory.remember("My name is Dana Fox. I live in Rome.", time=SAID)
+    memory.flush()
+    assert told(memory, asked) == [("lives_in", "Rome"), ("name", "Dana Fox")]
+    assert told(memory, "Dan") == []
+
+
+def test_another_of_the_speakers_name_is_another_person(memory: Memory):
+    memory.remember("My name is Dana. I live in Rome.", time=SAID)
+    memory.remember("My cousin Dana lives in Oslo.", time=SAID)
+    memory.flush()
+    assert told(memory, "Dana") == [("lives_in", "Oslo")]
 
 
 def test_a_sister_is_found_by_every_word_that_may_mean_her(memory: Memory):
@@ -155,6 +194,26 @@ def test_the_sister_of_an_earlier_version_is_found(memory: Memory):
     memory.remember("我姐在医院上班。", time=SAID.replace(month=2))
     memory.flush()
     assert ("lives_in", "南京") in told(memory, "我姐")
+
+
+@pytest.mark.parametrize("name", ["Dana Fox", "Anna Le Roy", "Luca An"])
+def test_a_name_that_ends_in_an_article_is_a_whole_name(memory: Memory, name: str):
+    assert name_key(name) == name.casefold()
+    assert name_key("a dog") == name_key("the Dog") == "dog"
+    memory.remember(f"{name} lives in Rome.", time=SAID)
+    memory.flush()
+    assert told(memory, name) == [("lives_in", "Rome")]
+    assert told(memory, name.replace("a ", "", 1)) != told(memory, name)
+
+
+def test_a_name_is_found_where_an_earlier_version_stored_it(memory: Memory, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memwell.longterm.statements._ARTICLE", re.compile(r"(?:a|an|the|my|our)\s+(?=\S)"))
+    name_key.cache_clear()
+    memory.facts.learn([Claim(subject="Dana Fox", relation="lives_in", object="Rome", time=SAID)], record="r1")
+    monkeypatch.undo()
+    name_key.cache_clear()
+    memory.facts.learn([Claim(subject="Dana Fox", relation="age", object="31", time=SAID)], record="r2")
+    assert told(memory, "Dana Fox") == [("age", "31"), ("lives_in", "Rome")]
 
 
 def test_a_long_name_has_no_other_spellings():

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import Claim, relation_of
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
 
 if TYPE_CHECKING:
-    from memwell.longterm.facts import Facts
+    from memwell.longterm.facts import Fact, Facts
 
-_OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought", "kind"))
+_OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought"))
 """What is still true of the dead."""
 _DOGS = tuple(
     "犬 狗 柯基 金毛 泰迪 哈士奇 边牧 拉布拉多 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 吉娃娃 贵宾 德牧 杜宾 比格 串串".split()
@@ -67,11 +68,28 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
 
 
 def _restored(claim: Claim, facts: Facts) -> Iterator[Claim]:
-    """What was said in jest to be over, and with it what would have ended with it."""
-    with_it = ("works_at", "occupation") if claim.relation == "works_at" else (claim.relation,)
-    for fact in facts.history(claim.subject):
-        if fact.relation in with_it and fact.valid_to == claim.valid_from and fact.retired_at is None:
-            yield msgspec.structs.replace(claim, relation=fact.relation, object=fact.object)
+    """What was said in jest to be over, and with it what would have ended with it: a job, the age of who is not dead."""
+    with_it = ("works_at", "occupation", "works_in") if claim.relation == "works_at" else (claim.relation,)
+    for fact in _ended_at(claim, claim.subject, facts):
+        if fact.relation in with_it:
+            yield _again(claim, fact)
+            others = facts.names_of(fact.object) if claim.relation == "pet" or _is_person(claim.relation) else ()
+            yield from (_again(claim, one) for other in others for one in _ended_at(claim, other, facts))
+
+
+def _ended_at(claim: Claim, subject: str, facts: Facts) -> list[Fact]:
+    """What is known of someone and ended when a claim says."""
+    known = facts.history(subject)
+    return [fact for fact in known if fact.valid_to == claim.valid_from and fact.retired_at is None]
+
+
+def _again(claim: Claim, fact: Fact) -> Claim:
+    return msgspec.structs.replace(claim, subject=fact.subject, relation=fact.relation, object=fact.object)
+
+
+def _is_person(relation: str) -> bool:
+    known = relation_of(relation)
+    return known is not None and known.people
 
 
 def _as_known(claim: Claim, facts: Facts) -> Claim:
@@ -103,6 +121,9 @@ def _is_alike(one: str, other: str, relation: str) -> bool:
     if relation == "owns":
         # A car seat is no car.
         space = " " if one.isascii() and other.isascii() else ""
+        if other.startswith((f"{one} in ", f"{one}{space}")) and one not in THINGS:
+            # A Volvo is a Volvo V60.
+            return True
         return other.startswith(f"{one} in ") or any(
             f"{space}{long}".endswith(f"{space}{short}") for long, short in ((one, other), (other, one))
         )
@@ -127,9 +148,11 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
         if name_key(kind.object) == thing or name_key(kind.object).endswith(kinds or "\n")
     ]
     if thing not in map(name_key, pets) and len(cats) == 1:
-        yield msgspec.structs.replace(claim, object=cats[0])
-        return
+        claim, thing = msgspec.structs.replace(claim, object=cats[0]), name_key(cats[0])
     yield claim
+    if thing in map(name_key, pets):
+        yield from _ended_with([thing] if died else (), claim, facts)
+        return
     for fact in () if pets_only else facts.about(claim.subject, as_of=claim.time):
         relation = relation_of(fact.relation)
         # A child is put to sleep every evening.

@@ -15,6 +15,7 @@ import msgspec
 
 from memwell.language.asking import is_question
 from memwell.language.claims import FAVOURITE, USER, relation_of
+from memwell.language.claims.relations import CHINESE_FAVOURITES
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
 from memwell.language.words import by_language, language_code
@@ -471,9 +472,14 @@ def relation_in_words(relation: str, language: str) -> str:
     return _label(relation, _PHRASES[_code(language)])
 
 
+_FAVOURITES = {english: word for word, english in reversed(CHINESE_FAVOURITES.items())}
+"""The usual Chinese word for what a favourite is of, by the English one."""
+
+
 def _label(relation: str, words: dict[str, str]) -> str:
     if relation.startswith(FAVOURITE):
-        return words["favourite"].format(what=relation[len(FAVOURITE) :])
+        what = relation[len(FAVOURITE) :]
+        return words["favourite"].format(what=what if words["favourite"].isascii() else _FAVOURITES.get(what, what))
     return words.get(relation, relation)
 
 

@@ -16,6 +16,7 @@ import msgspec
 from memwell.errors import BackendError, InvalidInput
 from memwell.filters import AllOf, Where
 from memwell.language.claims.chinese_objects import KIN
+from memwell.language.claims.english_objects import TELLS_APART
 from memwell.language.claims.relations import USER, Claim, Relation, known_relation
 from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
@@ -25,7 +26,9 @@ from memwell.values import as_utc, check_count, check_flag, check_id, check_numb
 
 _SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
-_ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
+_ARTICLE = re.compile(r"\A(?:a|an|the|my|our)\s+(?=\S)")
+_ANYWHERE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
+"""Earlier versions took an article for one inside of a name: *danfox* for Dana Fox."""
 _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《》"
 _LONGEST_PART = 200
 _LONGEST_SPELT = 40
@@ -390,6 +393,10 @@ _KIN = {
     for word in group.split()
 }
 _APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
+_ONE_OF_KIND = re.compile(
+    rf"(?<![a-z])(?:{'|'.join(sorted(TELLS_APART))}) [a-z-]+|{'|'.join(sorted(KIN, key=len, reverse=True))}"
+).findall
+"""The words for one relative among several of a kind: *older brother*, 二舅."""
 _KINDS = {"姐妹": "sister", "兄弟": "brother"}
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s\s+|的)(?P<kin>.+)").fullmatch
 _MINE = ("my", "our", "mum", "mom", "mama", "dad", "papa", "我", "咱", "俺")
@@ -418,7 +425,7 @@ class Subjects:
         name = checked_name(subject)
         if name == USER:
             return [name]
-        found = self._known_as(name) or self._of_speaker(name)
+        found = self._known_as(name) or self._of_speaker(name) or self._speaker_called(name)
         return found or self._known_as(self._only_similar(name, misspelt=misspelt)) or [name]
 
     def _known_as(self, name: str) -> list[str]:
@@ -434,8 +441,13 @@ class Subjects:
                 person,
                 name if self._statements.knows(name) else "",
             ]
-            return list(dict.fromkeys(filter(None, found))) or self._each_of_kind(owner, kin)
-        found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
+            return (
+                list(dict.fromkeys(filter(None, found))) or self._each_of_kind(owner, kin) or self._of_kind(owner, kin)
+            )
+        apart = self._person(owner, _relation_of(kin), (kin,)) if _relation_of(kin) else ""
+        found = [one for one in dict.fromkeys((name, _ANYWHERE.sub("", name, count=1))) if self._statements.knows(one)]
+        found += self._roles(name)
+        found += [*self._relatives(owner, (kin, *_role(kin))), apart] if apart else []
         return (
             found
             or self._relatives(owner, (kin, *_role(kin)))
@@ -458,6 +470,11 @@ class Subjects:
             if any(self._says(each, words) and self._says(each, _MINE) for each in stated):
                 owners.add(name_key(owned["owner"]) if owned else one)
         return self._known_as(f"{owners.pop()}'s {kin}") if len(owners) == 1 else []
+
+    def _speaker_called(self, name: str) -> list[str]:
+        """The user, where this is their name, or the first of their names."""
+        called = {name_key(one.object) for one in _standing(self._statements.group(prefix_of_name(USER, "name")))}
+        return [USER] if any(f"{one} ".startswith(f"{name} ") for one in called) else []
 
     def _relatives(self, owner: str, words: tuple[str, ...]) -> list[str]:
         """The subjects that are called someone's relative, in the order of the words."""
@@ -491,11 +508,17 @@ class Subjects:
                     group = tuple(words)
                     if self._says(one, group) and self._person(owner, one.relation, group) == name:
                         yield from self._relatives(owner, group)
+                for kin in _ONE_OF_KIND(self._said(one)):
+                    if self._person(owner, one.relation, (kin,)) == name:
+                        yield from self._relatives(owner, (kin, *_role(kin)))
 
     def _says(self, one: FactStatement, words: Iterable[str]) -> bool:
         """Whether the text of a statement has one of the words."""
-        said = self._text_of(one.source.record)[one.source.start : one.source.end].casefold()
-        return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
+        return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", self._said(one)) is not None
+
+    def _said(self, one: FactStatement) -> str:
+        """The words of a statement."""
+        return self._text_of(one.source.record)[one.source.start : one.source.end].casefold()
 
     def _only_similar(self, name: str, *, misspelt: bool) -> str:
         """The only subject with this first name or, if none, with ``misspelt`` a name that differs by one letter."""
@@ -505,6 +528,14 @@ class Subjects:
             known = islice(self._statements.subjects(name[0]), _SUBJECTS_READ)
             found = [one for one in known if one in near]
         return found[0] if len(found) == 1 else ""
+
+
+def _relation_of(kin: str) -> str:
+    """The relation to a relative who is one of several of a kind, such as *older brother* or 二舅; or ""."""
+    if kin in KIN:
+        return KIN[kin].relation
+    apart, _, word = kin.partition(" ")
+    return _KIN[word][0] if apart in TELLS_APART and word in _KIN else ""
 
 
 def _owner_and_kin(name: str) -> tuple[str, str]:

@@ -387,7 +387,7 @@ _SMALL = re.compile(r"\b(?:a|an|the|my|our|his|her|their|some|any|to|in|at|on|fo
 _ALIKE = (frozenset({"likes", "hobby"}), frozenset({"bought", "owns"}), frozenset({"partner", "married_to"}))
 _UNLABELLED = frozenset(("kind", "believes", "works_in", "studies_in"))
 """Relations that are not labelled, so that none of them is wrong."""
-_APART = re.compile(r"\b(?:older|younger|eldest|youngest|first|second|third|fourth) ").sub
+_APART = re.compile(r"\b(?:older|younger|eldest|youngest|first|second|third|fourth|maternal|paternal|male|female) ").sub
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 _KIN = {"mom": "mother", "mum": "mother", "dad": "father", "wife": "partner", "husband": "partner"}
 

@@ -165,13 +165,18 @@ def claims(
                 if (
                     before is None
                     or (claim.negated and not before.negated)
-                    or (before.negated and not claim.negated and claim.start > before.start)
+                    or (before.negated and not claim.negated and claim.start >= before.end)
                 ):
                     stated[key] = claim
-    for subject, relation, thing in taken_out:
-        for key in [key for key in stated if key[:2] == (subject, relation) and key[2].endswith(thing)]:
+    for gone in taken_out:
+        for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
     return sorted(stated.values(), key=lambda claim: (claim.start, claim.end))
+
+
+def _is_taken_out(one: tuple[str, str, str], gone: tuple[str, str, str]) -> bool:
+    """Whether what is stated is what was not meant: a black cat is a cat; without a value, only what has none."""
+    return one[:2] == gone[:2] and (one[2].endswith(gone[2]) if gone[2] else not one[2])
 
 
 def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: datetime) -> list[Claim]:
@@ -184,7 +189,12 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
         gone = [claim for key, claim in known.items() if key not in joint]
         begins = as_utc(since, "time")
         # What was said in jest to be over goes on as if it had never been said.
-        taken = [msgspec.structs.replace(one, negated=not one.negated, valid_from=begins) for one in gone]
+        taken = [
+            msgspec.structs.replace(
+                one, negated=not one.negated, valid_from=begins, object="" if one.negated else one.object
+            )
+            for one in gone
+        ]
         found |= {_stated(one): one for one in taken}
     elif {claim.negated for claim in found.values()} != {True, False}:
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.

@@ -23,7 +23,17 @@ from memwell.language.claims.chinese_frames import (
     relation_of_group,
 )
 from memwell.language.claims.chinese_objects import KIN, TYPES, H
-from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
+from memwell.language.claims.relations import (
+    CHINESE_FAVOURITES,
+    EVENT,
+    PAST,
+    PLAN,
+    RELATIONS,
+    STARTED,
+    STATE,
+    Relation,
+    RuleMatch,
+)
 from memwell.language.entities import is_a_word
 from memwell.language.patterns import LazyPattern
 
@@ -458,7 +468,7 @@ class _Stating(_Said):
             if not kind or not spans or self._is_vetoed(relation, found, group, subject, state):
                 return False
             if relation == "favourite":
-                relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
+                relation = f"favourite:{CHINESE_FAVOURITES.get(found['what'], found['what'])}"
             if relation == "studies" and not ended and objects.is_pastime(self.text[slice(*spans[0])]):
                 relation = "hobby"
             for who in subject.who:

@@ -208,7 +208,7 @@ _add(rf"把{_SOME}(?P<no_firm>{ORG})(?:那边|那份|这份)?的?(?:工作|班|�
 _add(rf"(?:离开|告别|辞了|离了)了?(?P<no_value>{ORG})[，,]?(?:去|到|来|进|加入|跳槽到?|跳去"
     rf"|转投)了(?P<value2>{ORG}){END}", kind=STARTED)
 _add(rf"(?P<no_firm>)(?:就|已经|后来|最后)*(?:走|撤|出来)(?:了|的){END}")
-_add(rf"不在(?P<no_employer>{ORG}){END}")
+_add(rf"不在(?P<no_employer>{ORG})(?:干|待|呆|混)?了?{END}")
 _add(rf"告别了?(?P<no_new_firm>{ORG}){END}")
 _add(rf"(?:去|到|来|进|加入)了(?P<new_firm>{ORG}){END}", kind=STARTED)
 _add(rf"被{_SOME}(?P<no_value>{ORG})(?:给)?{_FIRED}(?:掉|了)*{END}", confidence=0.9)
@@ -288,6 +288,7 @@ _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把?工作)?
     rf"啦)?{END}", confidence=0.9)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:裸辞|辞职|离职)了?(?:就|后|去|回了?(?:老家|家乡|家|[{H}]{{2,3}}))*"
     rf"(?:开了?[{H}]{{1,6}}?(?:店|馆|厂|公司|工作室|餐厅|民宿|摊)|创业|种地|养老|带娃|读研|读博)了?{END}", confidence=0.9)
+_add(rf"(?:已经|刚|正式|终于|光荣|早就?)*(?:从|在)(?P<no_works_at>{ORG})(?:正式|光荣)?退休(?:了|啦|的){ON}", confidence=0.9)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?:(?:了|啦){ON}|(?={LONG}))", confidence=0.9)
 _add(rf"(?:入职|加入|进了|进入|加盟|就职于|供职于|任职于|效力于|受雇于)了?{_SOME}{_W}(?:(?:当|做|"
     rf"担任)了?{_A_JOB}(?P<occupation>{_JOB})|工作|上班)?{ON}", kind=STARTED)
@@ -533,6 +534,7 @@ _add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>
     rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
 _add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"
     rf"(?<=[猫狗])(?P<double>[{H}])(?P=double))){_LOST}走了{END}", whole=True)
+_add(rf"(?:我家|我们家|我的?)的?(?:{PET})(?P<no_pet_name>[{H}]{{2,3}}?){_LOST}(?:去世|死|走){{1,2}}了{END}", whole=True)
 # 慢慢 alone may be an adverb; 慢慢昨天走了 is of someone.
 _add(rf"(?P<no_pet_name>(?![妈爸爷奶哥姐弟妹叔姑舅婶姥公婆人天])(?P<twice>[{H}])(?P=twice))"
     rf"(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|去年|已经)+走了{END}", whole=True)
@@ -548,24 +550,3 @@ _add(rf"(?P<no_partner>{KIN_NAME})(?:昨天|上周|上个月|刚|已经|最后|�
 _add(rf"(?:我)?(?:女朋友|男朋友|女友|男友|对象)(?P<no_partner>)(?:昨天|上周|上个月|刚|已经|最后|"
     rf"就)*把我(?:给)?(?:甩|踹)了{END}", whole=True)
 # fmt: on
-
-FAVOURITES: dict[str, str] = {
-    pair.partition("=")[0]: pair.partition("=")[2]
-    for pair in (
-        "颜色=colour 水果=fruit 季节=season 歌手=singer 乐队=band 书=book 小说=novel 电影=film 作家=author "
-        "作者=author "
-        "球队=team 城市=city 游戏=game 菜=dish 食物=food "
-        "美食=food 运动=sport 歌=song 歌曲=song 动物=animal 花=flower 演员=actor 导演=director 饮料=drink "
-        "甜品=dessert "
-        "甜点=dessert 动漫=anime 动画=anime 科目=subject 学科=subject "
-        "球星=player 球员=player 地方=place 国家=country 节日=festival 餐厅=restaurant 明星=star 品牌=brand "
-        "零食=snack "
-        "茶=tea 酒=drink 数字=number 诗人=poet 画家=painter "
-        "电视剧=show 剧=show 综艺=show 鸟=bird 咖啡=coffee 口味=flavour 专辑=album 诗=poem 早餐=breakfast "
-        "蔬菜=vegetable "
-        "音乐=music 树=tree 车=car 漫画=comic 主食=staple 菜系=cuisine 火锅=hotpot 奶茶=drink 月份=month "
-        "天气=weather "
-        "味道=flavour 偶像=idol"
-    ).split()
-}
-"""What a favourite is of, in English as in the other relations' names; other words stay as they are."""

@@ -34,10 +34,17 @@ sibling youngest_brother 小弟; sibling older_sister 姐姐 老姐 姐; sibling
 sibling second_older_sister 二姐; sibling third_older_sister 三姐; sibling fourth_older_sister 四姐
 sibling younger_sister 妹妹 老妹 妹; sibling first_younger_sister 大妹; sibling second_younger_sister 二妹
 sibling third_younger_sister 三妹; sibling youngest_sister 小妹
-relative grandfather 爷爷 外公 姥爷; relative grandmother 奶奶 外婆 姥姥
-relative uncle 叔叔 舅舅 大伯 伯伯 二叔 三叔 小叔 二舅 大舅 小舅 姑父 姨父 姑丈 姨丈 伯父
-relative aunt 姑姑 姑妈 姨妈 大姑 二姑 小姑 小姨 大姨 二姨 舅妈 婶婶 伯母 阿姨
-relative cousin 表哥 表姐 表弟 表妹 堂哥 堂姐 堂弟 堂妹; relative nephew 侄子 外甥 侄儿; relative niece 侄女 外甥女
+relative paternal_grandfather 爷爷; relative maternal_grandfather 外公 姥爷
+relative paternal_grandmother 奶奶; relative maternal_grandmother 外婆 姥姥
+relative maternal_uncle 舅舅; relative first_maternal_uncle 大舅; relative second_maternal_uncle 二舅
+relative youngest_maternal_uncle 小舅; relative paternal_uncle 叔叔 伯伯 伯父; relative first_paternal_uncle 大伯
+relative second_paternal_uncle 二叔; relative third_paternal_uncle 三叔; relative youngest_paternal_uncle 小叔
+relative uncle 姑父 姨父 姑丈 姨丈; relative paternal_aunt 姑姑 姑妈; relative first_paternal_aunt 大姑
+relative second_paternal_aunt 二姑; relative youngest_paternal_aunt 小姑; relative maternal_aunt 姨妈
+relative first_maternal_aunt 大姨; relative second_maternal_aunt 二姨; relative youngest_maternal_aunt 小姨
+relative aunt 舅妈 婶婶 伯母 阿姨; relative older_male_cousin 表哥 堂哥; relative older_female_cousin 表姐 堂姐
+relative younger_male_cousin 表弟 堂弟; relative younger_female_cousin 表妹 堂妹
+relative nephew 侄子 外甥 侄儿; relative niece 侄女 外甥女
 relative father-in-law 岳父 公公 老丈人
 relative mother-in-law 岳母 婆婆 丈母娘
 relative sister-in-law 嫂子 弟媳妇 弟媳 弟妹 小姨子
@@ -248,7 +255,10 @@ PETS = (
     "金丝熊 陆龟"
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
-PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花"
+PET_NAMES = (
+    "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花|汤圆|布丁|年糕|糯米|团子|丸子|奶茶|可乐|雪糕|芝麻|花卷"
+    "|馒头|饺子|橘子|柚子|土豆|板栗|栗子|麻薯|泡芙|曲奇|果冻|芋圆|毛豆|奥利奥|拿铁|元宵|麻团|肉包|糖糖|饭团|皮蛋|豆腐|小黑|小白|小花"
+)
 """Names that pets have more often than people or things."""
 COUNT = (
     "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|群|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"

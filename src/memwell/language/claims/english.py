@@ -16,24 +16,34 @@ from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
     CITIES,
+    DENIZENS,
+    KIN,
+    LANGUAGES,
+    NAME,
     PRESENT,
+    SAME_KIN,
     SECRETS,
     Place,
     Taker,
     age,
     birthday,
+    listed,
     name,
     names,
     phrase,
     phrases,
     place,
     proper,
+    several,
 )
 from memwell.language.claims.english_predicates import (
     DEGREE,
+    HE,
     NOT_SO_MUCH,
+    OF_PEOPLE,
     SPEAKER,
     TAKEN_BACK,
+    THEY,
     Clause,
     Predicate,
     Stated,
@@ -49,6 +59,7 @@ from memwell.language.claims.english_predicates import (
     until_any_more,
 )
 from memwell.language.claims.english_sayings import (
+    DISPUTED,
     PARAPHRASES,
     PRESUPPOSED,
     contacts,
@@ -61,6 +72,8 @@ from memwell.language.claims.english_subjects import (
     BOUND,
     ENDS_NAME,
     IS_KIN,
+    KIN_WORDS,
+    PET_WORDS,
     ClauseFinder,
     contact_owner,
     is_relative,
@@ -76,7 +89,7 @@ from memwell.language.patterns import LazyPattern
 _MOST_READ = 2_000
 
 _WHAT = (
-    r"(?P<what>name|full name|first name|surname|birthday|date of birth|dob|bday|b-day|job|profession|occupation"
+    r"(?P<what>name|full name|first name|surname|birthday|date of birth|dob|bday|b-day|job title|job|profession|occupation"
     r"|hometown|home "
     r"town|hobby|hobbies|"
     r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
@@ -90,11 +103,12 @@ _COPULA = (
 )
 _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 _OWN = LazyPattern(
-    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|these days) ){0,3}|[^,;:]{0,20}?[,:] )"
+    r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}"
+    r"|[^,;:]{0,20}?[,:] )"
     rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
-    r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
+    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually|really|only|just) )*"
     r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
     r"|been|so"
@@ -104,10 +118,12 @@ _IT_IS = LazyPattern(
 PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "date of birth", "dob", "bday", "b-day"), ("birthday", birthday)),
-    **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
+    **dict.fromkeys(("job", "job title", "profession", "occupation"), ("occupation", phrase)),
     **dict.fromkeys(("hometown", "home town"), ("from", proper)),
     **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
-    **dict.fromkeys(("mother tongue", "native language", "first language", "native tongue"), ("speaks", proper)),
+    **dict.fromkeys(
+        ("mother tongue", "native language", "first language", "native tongue"), ("speaks", several(listed(LANGUAGES)))
+    ),
     "surname": ("name", name),
     "age": ("age", age),
     "nationality": ("nationality", proper),
@@ -121,8 +137,12 @@ _CORRECTS = LazyPattern(
     r"(?:(?:\*|sorry|no(?! (?!sorry|wait|actually|make|it|that|scratch|hang|hold)[a-z]{3})|nope|wait|oops|whoops"
     r"|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    r"be|I should(?: have|['’]ve) (?:said|written))[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for "
+    r"|from |with |an? |the )?",
     re.IGNORECASE,
+).match
+_VALUE_FIRST = LazyPattern(
+    r"[A-Z\d][\w’'-]*(?: [A-Z][\w’'-]*)?,? (?i:sorry|I meant?|typo|oops|my mistake|correction)\b"
 ).match
 _IS_A_CLAUSE = LazyPattern(
     r"(?:I|you|he|she|it|we|they|my \w+|our \w+)(?:['’](?:s|m|re|ve|d|ll)|dn['’]t)?\b(?! (?:and|or|but)\b)",
@@ -137,6 +157,7 @@ _WRONGLY = LazyPattern(
 _NOT_FIRST = LazyPattern(
     r"\A\W*(?:[Nn]o,? )?[Nn]ot (?:in |at |for |from |an? )?(?=[A-Z])"
 ).match  # "Not Samsung, I work for Sony"
+_NOT_FIRST_END = LazyPattern(r", |\W*\Z").match
 _VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
@@ -245,12 +266,13 @@ class ValueReader(ClauseFinder):
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
         lead = _CORRECTS(text)
-        if lead is None or not lead[0].strip() or self._last is None or _IS_A_CLAUSE(text, lead.end()):
+        at_value = 0 if lead is None else lead.end()
+        if not ((lead and lead[0].strip()) or _VALUE_FIRST(text)) or self._last is None or _IS_A_CLAUSE(text, at_value):
             return []
         meant = [
             (_likeness(text[slice(*places[0])], last), at, places[0], last)
             for at, last in enumerate(self._stated_last[-_MOST_MEANT:])
-            if (places := last.take(text, lead.end(), len(text))) and ENDS_NAME(text, places[0][1])
+            if (places := last.take(text, at_value, len(text))) and ENDS_NAME(text, places[0][1])
         ]
         if not meant:
             return []
@@ -271,7 +293,7 @@ class ValueReader(ClauseFinder):
             return
         last = self._last
         places = last.take(text, wrong.end(), len(text))
-        if wrong.re.pattern.startswith("\\A") and not (places and text.startswith(", ", places[0][1])):
+        if wrong.re.pattern.startswith("\\A") and not (places and _NOT_FIRST_END(text, places[0][1])):
             return
         if places and text[slice(*places[0])].lower() != last.object.lower():
             yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
@@ -286,7 +308,8 @@ _ASIDE = LazyPattern(
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|(?:forget|ignore|disregard) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what"
+    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}"
+    r"|contrary to (?:what"
     r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
     r"(?:helps|matters)"
     r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
@@ -315,7 +338,7 @@ _ASIDE = LazyPattern(
     r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
     r"|note)(?: that)?"
     r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
-    r"|(?<=\bNo, )I said(?: that)?(?= I\b)"
+    r"|(?<=\bNo, )I said(?: that)?(?= I\b)|I never said (?:that )?I\b[^,;:.!?]{2,40}(?=,)"
     r"|strictly speaking|please (?:note|remember|correct your notes"
     r"|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
@@ -326,11 +349,15 @@ _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
-    r"|\bthe (?:school of hard|university of life)",
+    r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia|mordor|wakanda"
+    r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b",
     re.IGNORECASE,
 ).search
 _NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:not|psych)\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)", re.IGNORECASE
+    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
+    r"|mind|dreams?|bathtub"
+    r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
+    re.IGNORECASE,
 ).match
 _QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _RECTIFIES = LazyPattern(
@@ -344,6 +371,20 @@ _RECTIFIES = LazyPattern(
 _ACTUALLY = LazyPattern(r"\W*actually\b(?!.* (?:now|these days|nowadays)\b)", re.IGNORECASE).match
 
 
+def _settled(text: str, disputed: list[RuleMatch], found: list[RuleMatch]) -> list[RuleMatch]:
+    """The negations of what was said wrongly, where the right value is stated."""
+    right = [one for one in found if not one.negated]
+    return [
+        wrong._replace(negated=True, start=0, end=len(text))
+        for wrong in disputed
+        if any(
+            _about(one) == _about(wrong)
+            and (one.object or text[one.object_start : one.object_end]).lower() != wrong.object.lower()
+            for one in right
+        )
+    ]
+
+
 def _as_in(words: str, sentence: str) -> str:
     return words.lower() if words.lower() in sentence else words
 
@@ -352,7 +393,9 @@ def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
 
-_AGED = LazyPattern(r" ?\((?P<age>\d{1,2})(?: years old)?\)").match
+_AGED = LazyPattern(
+    r"(?: ?\(|,? who(?:['’]s| is) |,? aged |, )(?P<age>\d{1,2})(?: years old)?(?=[,.;)]|\Z| and\b)"
+).match
 
 
 def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
@@ -392,7 +435,8 @@ _UNSURE = LazyPattern(
     re.IGNORECASE,
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|in (?:dog|cat) years|for the (?:\w+th"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years"
+    r"|for the (?:\w+th"
     r"|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
@@ -403,11 +447,15 @@ _IRONIC = LazyPattern(
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
     r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
     r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"|(?:ceo|king|queen|mayor|president|master) of [a-z]+(?=\W*\Z)|hobby is (?:cancel|los|avoid|complain|procrastinat)\w*"
+    r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
 _FICTION = LazyPattern(
+    r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay|dialogue|script"
+    r"|tweet|card|sign|voicemail|out-of-office)\b[^:.!?]{0,25}: |"
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
     r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
@@ -423,18 +471,20 @@ _NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
     r"|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
-    r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
+    r"|let(?! me)|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
     r"|\A\s*>",
     re.IGNORECASE,
 ).match
 _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = LazyPattern(
     r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
-    r"|think|thought)\b)"
+    r"|think|thought|say|guess|believe)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings)(?=[:,]))\b",
+    r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
+    r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
+    r"|(?: \w+){1,4}: ))\b",
     re.IGNORECASE,
 )
 _RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search
@@ -448,8 +498,8 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
-_MEANS: dict[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
-"""What people cannot eat, by the word for them."""
+_MEANS = {"coeliac": "gluten", "celiac": "gluten", **DENIZENS}
+"""What people cannot eat, and where they are from, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
@@ -461,9 +511,24 @@ _IS_OVER = LazyPattern(
     re.IGNORECASE,
 ).search
 _WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
+_SO_TOO = LazyPattern(
+    rf"\b(?:so|neither) (?:is|does|do|are|am|has|can) (?P<so>I\b|(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b|{NAME})(?=[,.;!]|\Z)"
+    rf"|(?:and|,) (?P<too>(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b)(?: is| does| has)?,? too(?=[,.;!]|\Z)"
+    rf"|, not (?P<no>(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b|me\b)(?=[,.;!]|\Z)"
+).finditer
+_AGAIN = LazyPattern(r"\b(?:again|now|these days|nowadays)\b").search
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
-_LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
-_LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
+_LIKEWISE = LazyPattern(r",? (?:(?P<where>in|at|for|from) (?=[A-Z])|(?P<to>to) |(?P<a>an?|the) )").match
+_LIKEWISE_SAYS = {
+    "in": ("lives_in",),
+    "at": ("works_at", "studies_at"),
+    "for": ("works_at",),
+    "from": ("from",),
+    "to": ("allergic_to",),
+    "a": ("occupation",),
+    "an": ("occupation",),
+    "the": ("hobby",),
+}
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
@@ -482,22 +547,21 @@ class EnglishReader(ValueReader):
         self._plain = False
         self._withdrawn: list[RuleMatch] = []
         self._planning = False
+        self._disputed: list[RuleMatch] = []
+        """What the speaker says was said, and may be about to correct: "I said I live in Kent. I live in Essex"."""
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
         if _NOT_AT_ALL(sentence):
-            # What was said to be over in jest was never said.
-            return [
-                one._replace(
-                    negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence
-                )
-                for one in self._before
-            ]
+            # What was said in jest was never said.
+            return [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
         self._new, self._withdrawn = True, []
         found = self._statements(text)
+        short = text[:_MOST_SEARCHED]
+        before, self._disputed = self._disputed, list(self._paraphrased(short, len(short), DISPUTED))
         if text != sentence:
             found = [
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
@@ -506,7 +570,7 @@ class EnglishReader(ValueReader):
         found += _ages(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
-        found += self._rectified(sentence, found)
+        found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
@@ -537,8 +601,9 @@ class EnglishReader(ValueReader):
             return []
         found = self._stated_in(text, short)
         if not (_UNREAL(text) or _IS_OVER(short)):
-            known = {one.relation for one in found}
-            found += [one for one in self._paraphrased(short, len(text), PRESUPPOSED) if one.relation not in known]
+            for way in PRESUPPOSED:
+                known = {one.relation for one in found}
+                found += [one for one in self._paraphrased(short, len(text), (way,)) if one.relation not in known]
         return found
 
     def _stated_in(self, text: str, short: str) -> list[RuleMatch]:
@@ -559,10 +624,11 @@ class EnglishReader(ValueReader):
         stop = len(text)
         topic = _TOPIC(short)
         if topic is not None:
-            self._topic = (SPEAKER, *PROPERTIES[topic["what"].lower()])
+            self._topic = _topic_of(topic)
         if asked:
             question = _ASKED(text)
             if question is None:
+                self._notes_unnamed(short)
                 return found
             stop = question.start()
         doubt, resumed = _doubts(text, stop)
@@ -570,6 +636,7 @@ class EnglishReader(ValueReader):
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
+        found += self._so_too(short[:doubt], found)
         found += self._wronged(text)
         return found
 
@@ -605,7 +672,7 @@ class EnglishReader(ValueReader):
             more = self._framed(text, clause, said, subject) if _NAMES_ONE(text, said.at) and subject.kin else []
             return [*related, *(one for one in more if one.relation == "occupation")]
         found: list[RuleMatch] = []
-        now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
+        now = text[max(0, clause.start - 5) : clause.start].endswith("now ") or _AGAIN(text, clause.start, clause.end)
         if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
             # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
             place = cut(text, said.start, clause.end) if self._planning and not said.can else []
@@ -624,10 +691,10 @@ class EnglishReader(ValueReader):
 
     def _likewise(self, text: str, clause: Clause, subject: Subject) -> list[RuleMatch]:
         """A clause without a verb that says the same of another: "My brother lives in Leuven, my sister in Liège"."""
-        last, joint = self._last, _LIKEWISE(text, clause.at)
+        last, joint = self._last, _LIKEWISE(text, clause.at, clause.end)
         if self._new or last is None or joint is None or subject.is_speaker or subject.owner or last.match.negated:
             return []
-        if last.match.relation not in _LIKEWISE_SAYS.get(joint[1], ()):
+        if last.match.relation not in _LIKEWISE_SAYS[joint["where"] or joint["to"] or joint["a"]]:
             return []
         places = last.take(text, joint.end(), clause.end)
         start = clause.start
@@ -650,7 +717,7 @@ class EnglishReader(ValueReader):
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
             places = [one for one in places if not _IN_JEST_CALLED(text[slice(*one)])]
             # "I'm a mum with a toddler named Zuri" names another.
-            places = [one for one in places if " with " not in text[said.at : one[0]]]
+            places = [one for one in places if not {"with", "of"} & set(text[said.at : one[0]].split())]
         else:
             return []
         if (
@@ -732,10 +799,11 @@ class EnglishReader(ValueReader):
             lasting=said.tense == "perfect",
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
-        if relation == "allergic_to":
+        if relation in ("allergic_to", "from"):
             found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
-            return [one for each in found for one in named_pets(text, each)]
+            found = [one for each in found for one in named_pets(text, each)]
+            return found + contrasts(text, match, places[-1], frame.take)
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
@@ -759,13 +827,28 @@ class EnglishReader(ValueReader):
             return [match for one in people for match in is_relative(text, clause, said, one, is_kin)]
         if not subject.kin or not subject.relation:
             return []
-        places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
+        places = names(text, said.at + (text[said.at : said.at + 1] == " "), min(len(text), clause.end + 60))
         if said.verb == "be" and places and text[places[0][0]].islower():
             return []
         if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
             return []
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
         return self._called(text, clause, places, owner, subject, negated=said.negated)
+
+    def _so_too(self, text: str, found: list[RuleMatch]) -> Iterator[RuleMatch]:
+        """The same of another: "I'm vegan, and so is my wife", "my brother is too"; the contrary: "…, not me"."""
+        for too in _SO_TOO(text) if found else ():
+            at = max(too.start(way) for way in ("so", "too", "no"))
+            who = SPEAKER if too["no"] == "me" else self._subject(text, at)[0]
+            last = next((one for one in reversed(found) if one.start <= too.start()), None)
+            if who is None or last is None or who.owner or who.pet or who.kin in (HE, THEY):
+                continue
+            words = last.object or text[last.object_start : last.object_end]
+            kin = "" if who.name else who.kin
+            same = last.relation in ("plans", "name", *OF_PEOPLE) or (who.name, kin) == (last.subject, last.kin)
+            if words and not same:
+                other = last._replace(subject=who.name, kin=kin, object=words, start=too.start(), end=too.end())
+                yield other._replace(negated=last.negated or bool(too["no"]))
 
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
@@ -870,13 +953,23 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
+def _topic_of(found: re.Match[str]) -> tuple[Subject, str, Taker]:
+    """Whose property a sentence is about, and how its value is cut out."""
+    relation, take = PROPERTIES[found["what"].lower()]
+    if relation == "name" and (found["kin"] or found["pet"]):
+        return SPEAKER, KIN[found["kin"]] if found["kin"] else "pet", take
+    return Subject(kin=SAME_KIN.get(found["kin"] or "", found["kin"] or "")), relation, take
+
+
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
+_TOPIC = LazyPattern(
+    rf"\b[Mm]y (?:(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))['’]s )?(?P<what>birthday|age|name)\b"
+).search
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
 _FROM, _IN = LazyPattern(r",? from (?=[A-Z])").match, LazyPattern(r",? in (?=[A-Z])").match
-_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead|again)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 _NO_NAME_ENDINGS = tuple(
     "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()

@@ -5,6 +5,8 @@ Those of homes and work are in ``english_homes_and_work``.
 
 from __future__ import annotations
 
+import re
+
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, FRAMES, HAPPENS, OBJECT, add
 from memwell.language.claims.english_objects import (
     DIETS,
@@ -19,6 +21,7 @@ from memwell.language.claims.english_objects import (
     age,
     allergens,
     anything,
+    job,
     likings,
     listed,
     make,
@@ -31,14 +34,15 @@ from memwell.language.claims.english_objects import (
     several,
     verb_forms,
 )
+from memwell.language.patterns import LazyPattern
 
 _O = OBJECT
-_AN = r"(?:an?|the|one|two|three|four|five|six|my|some|another|her|his|our|their) "
+_AN = r"(?:an?|the|one|two|three|four|five|six|\d+|my|some|another|her|his|our|their) "
 
 # Languages.
 _FLUENT = (
     r"(?:fluent |some |a little |both |a bit of |a word of |any |a few words of |basic |conversational |broken "
-    r"|native |decent |good |only |mainly |mostly |two languages: |three languages: )*"
+    r"|native |decent |good |only |mainly |mostly |\w+ languages[:,] |among them |including )*"
 )
 add("speak", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), confidence=0.9)
 add(
@@ -57,8 +61,7 @@ add(
 add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED), after="ing")
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
-add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
-add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
+add("get; manage", rf"by in {_O}", "speaks", several(listed(LANGUAGES)))
 add(
     "be",
     rf"an? native (?:speaker of )?{_O}",
@@ -126,6 +129,15 @@ add(
     anything,
     ENDS,
 )
+add("react", rf"(?:really |very )?(?:badly|severely|terribly|allergically) to {_O}", "allergic_to", allergens)
+add(
+    "eat; drink",
+    r"(?:any )?(?P<o>(?:red meat|meat|pork|beef|fish|dairy|eggs|sugar|gluten|carbs|animal products|seafood|wheat"
+    r"|alcohol))\b(?! any)",
+    "diet",
+    lambda s, at, e: [(_denial_before(s, at), e)],
+    after="never does",
+)
 add("go; become; turn", rf"(?:an? )?(?:fully |full |completely )?{_O}", "diet", listed(DIETS), BEGINS, confidence=0.9)
 add(
     "be; go; eat; become; turn; be raise; keep",
@@ -135,7 +147,6 @@ add(
     listed(DIETS, most=1),
     confidence=0.9,
 )
-add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
 add("be", rf"done with (?:being )?(?:an? )?{_O}", "diet", listed(DIETS), ENDS, after="present")
 add(
     "close; shut; wind; lose",
@@ -151,8 +162,15 @@ add(
     "diet",
     anything,
 )
-add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
+add(
+    "be put; be prescribe; go; start; switch",
+    r"(?:on |to )*(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)",
+    "diet",
+    anything,
+    BEGINS,
+)
 add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
+add("stop; quit; give", rf"(?:up )?(?:being|working as) (?:an? )?{_O}", "occupation", job, ENDS)
 add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
 add("go; switch; change", rf"from [a-z-]+ to {_O}", "diet", listed(DIETS), BEGINS)
 
@@ -172,12 +190,13 @@ add(
 )
 add("be engage; be propose", rf"(?:to )?(?:by )?(?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add(
-    "be; get",
+    "be",
     rf"(?:back )?(?:together with|in a relationship with|going out with) (?P<o>(?:[{UPPER}]|an? \w+ (?:called"
     rf"|named) )\S.*)",
     "partner",
     name,
 )
+add("get", rf"(?:back )?together with (?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
 add(
@@ -192,6 +211,13 @@ add(
     "give",
     rf"birth to (?:(?:an?|our|my) (?:[a-z-]+ ){{0,3}}?(?:girl|boy|son|daughter|baby),? (?:called |named )?)?"
     rf"(?P<o>[{UPPER}]\S.*)",
+    "child",
+    names,
+    BEGINS,
+)
+add(
+    "have; welcome",
+    rf"(?:an?|our|my) (?:[a-z]+ )??(?:baby(?: boy| girl)?|boy|girl|son|daughter),? (?:called|named) {_O}",
     "child",
     names,
     BEGINS,
@@ -266,6 +292,7 @@ add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 add("own; co-own", rf"(?!half\b|most\b)(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
 add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", make, after="now")
+add("be", rf"the (?:proud |happy |lucky |new )*owner of (?:an?|the|my own|two|three) {_O}", "owns", phrase)
 add(
     "have",
     rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) "
@@ -280,13 +307,26 @@ add(
     "owns",
     proper,
 )
-add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
-add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
-add("trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS)
+add("drive; ride", rf"(?!.* for )(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
+add(
+    "sell; trade; pawn; scrap; ditch",
+    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
+    "owns",
+    phrase,
+    ENDS,
+)
+add(
+    "trade; swap; ditch",
+    r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)",
+    "owns",
+    phrase,
+    BEGINS,
+)
 add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
 add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
+add("give; donate; get", rf"(?:away |rid of )the (?P<o>[{UPPER}]\S.*)", "owns", make, ENDS)
 add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
 add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 add(
@@ -343,12 +383,17 @@ add("have", rf"an? (?:soft spot|weakness|thing|passion) for {_O}", "likes", liki
 add("hate; dislike; detest; loathe; despise; abhor", rf"(?:to |the sound of )?{_O}", "dislikes", likings)
 add("stand; bear; abide; stomach", _O, "dislikes", likings, after="cannot")
 add("care", rf"(?:much )?for {_O}", "likes", likings, after="not")
-add("mind", _O, "dislikes", likings, ENDS, after="never")
 add("be disgust; be repulse; be put; be creep", rf"(?:off |out )?by {_O}", "dislikes", likings)
 add("go", r"(?:right |completely |totally |really |a bit )*off (?P<o>(?!to\b|on\b|the\b)\S.*)", "likes", likings, ENDS)
 add("eat; drink", _O, "likes", likings, confidence=0.7, after="over")
 add("stop; quit", rf"(?:liking|loving|enjoying|eating|drinking) {_O}", "likes", likings, ENDS)
-add("give", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)", "likes", likings, ENDS)
+add(
+    "give",
+    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)",
+    "likes",
+    likings,
+    ENDS,
+)
 add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O}", "hobby", phrase, ENDS)
 add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 add(
@@ -368,7 +413,7 @@ add(
     anything,
     after="present",
 )
-add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby) {_O}", "hobby", phrase)
+add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby|weekend|recreational) {_O}", "hobby", phrase)
 add(
     "spend",
     r"(?:all |most of )?(?:my|most|his|her|our) (?:weekends|evenings|free time|spare time|sundays|saturdays"
@@ -378,10 +423,19 @@ add(
 )
 add(
     "sing; play; be",
-    r"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|book club|chess club|running club))\b",
+    r"(?:[a-z]+ )?(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|book club|chess club"
+    r"|running club))\b",
     "hobby",
     anything,
 )
+for _verb, _mode in (("join", BEGINS), ("leave; quit", ENDS)):
+    add(
+        _verb,
+        r"(?P<o>(?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|[a-z]+ club))\b",
+        "hobby",
+        anything,
+        _mode,
+    )
 add("get", r"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
 _CRAFTS = (
     "paint; knit; crochet; sew; sketch; sculpt; embroider; weave; brew; forage; whittle; carve; restore; "
@@ -404,7 +458,8 @@ add(
     "; ".join(sorted(PASTIMES)),
     r"(?P<o>)(?=(?: (?:a lot|a bit|regularly|competitively|for fun))?(?: (?:on|every|at|most|in) (?:the |my "
     r"|our )?(?:weekends?|day|week"
-    r"|morning|evenings?|side|(?:spare|free) time|mon\w+|tue\w+|wed\w+|thu\w+|fri\w+|sat\w+|sun\w+|summer|winter)\b))",
+    r"|morning|evenings?|side|(?:spare|free) time|mon\w+|tue\w+|wed\w+|thu\w+|fri\w+|sat\w+|sun\w+|summer|winter)\b"
+    r"| (?:once|twice|[a-z]+ times|a few times) (?:an?|each|every) (?:week|month)\b))",
     "hobby",
     lambda s, at, _e: [_verb_before(s, at)],
     after="present",
@@ -427,13 +482,22 @@ add(
 add("keep", r"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)
 add(
     "practise; practice; take; pick",
-    r"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums)|my\b|a\b|an\b|some\b|where\b|so\b|too\b"
+    r"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums|mandolin|banjo|ukulele|trumpet|flute|saxophone|sax"
+    r"|harp|viola|clarinet|trombone|bass)|my\b|a\b|an\b|some\b|where\b|so\b|too\b"
     r"|on\b)\S.*)",
     "hobby",
     phrase,
     HAPPENS,
 )
 add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby", pastime)
+add(
+    "swap; trade; drop; ditch",
+    r"(?P<o>(?!the\b|my\b|our\b|an?\b|nursing|teaching)[a-z]\S.*?) for (?=[a-z])",
+    "hobby",
+    pastime,
+    ENDS,
+)
+add("swap; trade; drop; ditch", rf"(?!nursing|teaching)[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
 add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
 add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
 add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
@@ -441,7 +505,7 @@ add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w 
 add("be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything)
 add(
     "be divorce; be widow",
-    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|now\b|since\b))",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:now|since|in|last|this|at|two|three|young|early)\b))",
     "married_to",
     lambda _s, at, _e: [(at, at)],
     ENDS,
@@ -467,7 +531,6 @@ add(
     HAPPENS,
     after="trip",
 )
-add("be", rf"(?:over |down |up |back )*in (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS, after="then")
 add(
     "get; come; return; be",
     rf"(?:back |home |just )+from (?:an? (?:trip|week|holiday|weekend|fortnight|month) (?:to|in) "
@@ -505,6 +568,17 @@ _NO_GOING = frozenset(
 def _speaker(sentence: str, at: int) -> list[Place]:
     word = WORDS.match(sentence, at)
     return [word.span()] if word is not None and word[0].lower() in LANGUAGES else []
+
+
+def _denial_before(sentence: str, at: int) -> int:
+    """Where "don't eat" begins."""
+    found = _DENIAL(sentence[:at])
+    return at if found is None else found.start()
+
+
+_DENIAL = LazyPattern(
+    r"\b(?:don['’]?t|doesn['’]?t|do not|does not|never)(?: \w+)? (?:eat|drink)s?\s*(?:any )?\Z", re.IGNORECASE
+).search
 
 
 def _verb_before(sentence: str, at: int) -> Place:

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memwell.language.claims.english_objects import (
+    DENIZENS,
+    EMPLOYERS,
     FIELDS,
     NATIONALITIES,
     UPPER,
+    Place,
     Taker,
     anything,
     employer,
@@ -61,20 +64,40 @@ def add(
         FRAMES.setdefault(verb.strip(), []).append(frame)
 
 
+def known(sentence: str, start: int, end: int) -> list[Place]:
+    """An employer that is known as one: who went from Leeds to York only travelled."""
+    return [one for one in proper(sentence, start, end) if sentence[slice(*one)] in EMPLOYERS]
+
+
+def no_town(sentence: str, start: int, end: int) -> list[Place]:
+    """Where a child goes, unless it is a journey."""
+    return [] if town(sentence, start, end) else school(sentence, start, end)
+
+
+def denizen(sentence: str, start: int, end: int) -> list[Place]:
+    """Someone from a town, by the word for them: "a Londoner"."""
+    return [(start, end)] if sentence[start:end].lower() in DENIZENS else []
+
+
 OBJECT = r"(?P<o>\S.*)"
 _O = OBJECT
 _HERE = (
     r"(?:right |just |back |over |here |out |up |down |near |still |happily |currently |alone |together "
-    r"|permanently |now |again |full[- ]time )*"
+    r"|permanently |now |again |full[- ]time |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
 )
 _JOINED_TO = (
-    r"(?:here |over |back |across |out |up |down |again |on |away |house |home |permanently |abroad |all the "
-    r"way |from [^,;]*? )*"
+    r"(?:here |over |back |across |out |up |down |again |on |away |house,? |home |permanently |abroad |all the "
+    r"way |from [^,;]*?(?:, [A-Z][a-z]+)? )*"
 )
 
 _TRADES = (
     "teaching|nursing|law|medicine|banking|journalism|acting|farming|welding|policing|plumbing|accounting|accountancy"
     "|dentistry|academia|politics|modelling|modeling|engineering|programming|consulting|carpentry"
+)
+
+_SERVICES = (
+    "fire (?:brigade|service|department)|police|army|navy|air force|coastguard|ambulance service|civil service|post office"
+    "|council|railways?|military|merchant navy|marines|NHS"
 )
 
 # Where.
@@ -96,7 +119,7 @@ add(
 )
 add(
     "live; be base",
-    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|out|in|near)(?: of)? {_O}",
+    rf"(?:with [^,;]{{1,40}}? |alone |just |right )?(?:outside|out|in|near)(?: of)? {_O}",
     "lives_in",
     place,
 )
@@ -109,14 +132,21 @@ add(
     BEGINS,
 )
 add("settle", rf"(?:down )?in {_O}", "lives_in", place, BEGINS)
+add("retire", rf"(?:back )?to (?:an? [a-z ]{{2,20}}? (?:in|near) )?(?P<o>[{UPPER}]\S.*)", "lives_in", place, BEGINS)
 add(
     "move; relocate; emigrate",
-    rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
+    rf"(?:here |away |over |out |back |house,? )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
     place,
     ENDS,
 )
-add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", place, ENDS)
+add(
+    "swap; trade; exchange; ditch",
+    rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for (?:the )?[{UPPER}]",
+    "lives_in",
+    place,
+    ENDS,
+)
 add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", place, BEGINS)
 add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="now")
 add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="before")
@@ -126,12 +156,11 @@ add(
     "share; rent; sublet",
     # Who rents a flat out, or to others, does not live in it.
     rf"(?<!out )(?!.* (?:out|to|on Airbnb)\b(?! of\b| be\b| save\b))(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?"
-    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
+    rf"(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft|(?:one|two|three|1|2|3)-bed(?:room)?)"
     rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
     "lives_in",
     place,
 )
-add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
 add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", place)
 
@@ -147,7 +176,7 @@ add(
 )
 add(
     "be bear; be raise; be bring; be rear",
-    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:(?:to|by) [\w ]{3,30}? )?(?:in"
+    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:(?:to|by) [\w ]{3,30}? )?(?:in \d{4} )?(?:in"
     r"|near) (?P<o>(?!\d)\S.*)",
     "from",
     place,
@@ -157,13 +186,20 @@ add(
 add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", place, HAPPENS)
 add(
     "grow",
-    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}",
+    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside|on the (?:outskirts|edge))(?: of)? {_O}",
     "from",
     place,
     HAPPENS,
     confidence=0.7,
 )
 add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", place)
+add(
+    "be",
+    r"an? (?:proud |born |true |real )*(?P<o>New Yorker|[A-Z][a-z]+(?:er|ian|ese|mie))(?=\s*(?:[,.;!]|\Z|and\b"
+    r"|by\b|at\b|through\b))",
+    "from",
+    denizen,
+)
 add(
     "be",
     r"(?:an? |both |half |part |actually |originally |proud )*(?P<o>\S.*)",
@@ -198,7 +234,7 @@ add(
 # Work.
 add(
     "work",
-    rf"(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
+    rf"(?!\s*out\b)(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     confidence=0.85,
@@ -229,7 +265,7 @@ add(
     after="present",
 )
 add("be", r"no (?P<o>[a-z]\S.*)", "occupation", job, ENDS, after="present")
-add("retire", r"from (?P<o>teaching|[a-z]+ing)\b", "occupation", anything, ENDS)
+add("retire", rf"from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
 add(
     "work",
     r"with (?P<o>(?:an? )?(?:guy|woman|man|lady|girl|bloke|chap|person|dude) (?:called|named) \S.*)",
@@ -251,7 +287,6 @@ add(
     trade,
     BEGINS,
 )
-add("be give; be offer", rf"(?:the |an? )(?:job|post|role|position) (?:of|as) (?:an? )?{_O}", "occupation", job, BEGINS)
 add(
     "start; begin",
     r"(?:working|work|my new job|a new job|a job|a (?:new )?position|my new role|a new role|work(?:ing)? as "
@@ -260,6 +295,7 @@ add(
     proper,
     BEGINS,
 )
+add("join", rf"the (?P<o>{_SERVICES})\b", "works_at", anything, BEGINS)
 add("join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7)
 add(
     "get; land; have; find; accept; take; score; snag",
@@ -289,6 +325,7 @@ add("study", rf"{_HERE}(?:[a-z]+ )?in {_O}", "studies_in", town)
 add("be; go", rf"(?:to |at )(?:uni|university|college|school|boarding school) in {_O}", "studies_in", town)
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
+add("be", rf"at (?P<o>[{UPPER}][^,;]*), not (?:at )?[{UPPER}]", "works_at", known)
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
 add("be", rf"(?:through|done|finished) with (?P<o>[{UPPER}]\S.*)", "with", proper, ENDS, after="present")
 add("tend", rf"bar (?:at|for) (?:the )?{_O}", "works_at", employer)
@@ -296,9 +333,7 @@ add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
 add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
 add(
     "be",
-    r"(?:with|in) the (?P<o>(?:fire (?:brigade|service|department)|police|army|navy|air force|coastguard"
-    r"|ambulance service|civil service"
-    r"|post office|council|railways?|military|marines|NHS))\b",
+    rf"(?:with|in) the (?P<o>{_SERVICES})\b",
     "works_at",
     anything,
 )
@@ -325,10 +360,9 @@ add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
-add("be", rf"on (?:maternity|paternity|parental|sick|study|annual) leave (?:from|at) {_O}", "works_at", employer)
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
-    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
+    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; build; fix; test",
     rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -336,7 +370,8 @@ add(
 )
 add(
     "be",
-    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) "
+    rf"(?:on|in|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse"
+    rf"|checkouts?|tills?|reception|front desk|production line|ward|crew|payroll) (?:at|of|for) (?:the )?"
     rf"(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -359,6 +394,8 @@ add(
 add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
 add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
+add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) (?:at|with) {_O}", "works_at", employer)
+add("clock; intern; temp; toil", rf"(?:in |on |away )?(?:at|for|with) {_O}", "works_at", employer)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(
     "switch; change",
@@ -377,7 +414,7 @@ add(
     after="job",
 )
 add(
-    "leave; quit; resign; retire",
+    "leave; quit; resign; retire; lose",
     rf"(?:from )?(?:my (?:old |previous )?(?:job|position|role|post) (?:at|with) ){_O}",
     "works_at",
     employer,
@@ -392,7 +429,24 @@ add(
     proper,
     BEGINS,
 )
-add("leave", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
+add("leave; swap", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
+add(
+    "jump; go; switch; defect",
+    rf"(?:ship |over |straight )?from (?P<o>[{UPPER}]\S.*?) to [{UPPER}]",
+    "left",
+    known,
+    ENDS,
+)
+add("jump; go; switch; defect", rf"(?:ship |over |straight )?from [{UPPER}][^,;]*? to {_O}", "left", known, BEGINS)
+add("walk", rf"(?:out |away )(?:of|from|on) (?P<o>[{UPPER}]\S.*)", "left", known, ENDS)
+add(
+    "leave; quit",
+    rf"the (?P<o>{_SERVICES}|force|bank|church|ministry|bakery|factory|hospital|shop|salon|brewery)"
+    r"(?=\s*(?:\Z|[,.;!]|(?:and|last|in|to|after|for|because|this|years?|when|at|a|two|three)\b))",
+    "works_at",
+    anything,
+    ENDS,
+)
 add("leave", rf"(?P<o>[{UPPER}]\S.*)", "left", proper, ENDS)
 add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", proper, BEGINS)
 add(
@@ -457,6 +511,10 @@ add(
     anything,
     ENDS,
 )
+add("move", rf"(?:on|away) from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
+add("trade; swap; leave", rf"(?P<o>{_TRADES}) for [a-z]", "occupation", anything, ENDS)
+add("trade; swap; leave", rf"(?:{_TRADES}) for (?P<o>{_TRADES})\b", "occupation", anything, BEGINS)
+add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
 add(
     "stop; finish",
     r"(?P<o>(?:teaching|nursing|farming|acting|welding|policing)\b)(?! (?:at|for|him|her|me|the)\b)",
@@ -466,7 +524,7 @@ add(
 )
 add("teach", r"(?P<o>)(?=\s*(?:\Z|[,.;!]))", "occupation", lambda _s, at, _e: [(at, at)], after="over")
 add(
-    "leave; quit; give; go; resign; retrain; stop",
+    "leave; quit; give; go; resign; retrain; stop; drop",
     rf"[^,;]*? to (?:become|work as|train as) (?:an? )?{_O}",
     "occupation",
     job,
@@ -475,7 +533,6 @@ add(
 add("become; be become", rf"(?:an?|the) {_O}", "occupation", job, BEGINS, confidence=0.75)
 add("train; qualify; retrain", rf"(?:as|to be) (?:an?) {_O}", "occupation", job, BEGINS)
 add("do", rf"[a-z ]{{0,30}}as (?:an?) {_O}", "occupation", job)
-add("be", r"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", anything)
 for _relation in ("works_at", "occupation"):
     add(
         "retire",
@@ -509,7 +566,7 @@ add("read", rf"(?P<o>[\w ]{{2,30}}?) at (?=the Univ|[{UPPER}])", "studies", fiel
 add("read", rf"[\w ]{{2,30}}? at (?:the )?(?P<o>[{UPPER}].*)", "studies_at", school)
 add(
     "do; pursue; take; finish; complete; work",
-    rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ )?(?:degree|phd|PhD|master['’]?s|masters|bachelor['’]?s"
+    rf"(?:on |for )?(?:an?|my|his|her|the) (?:[\w-]+ )?(?:degree|phd|PhD|master['’]?s|masters|bachelor['’]?s"
     rf"|doctorate|diploma|apprenticeship|course|MA|BA|MSc|BSc|MBA|A-levels)(?: degree)? (?:in|on) {_O}",
     "studies",
     field,
@@ -517,6 +574,16 @@ add(
 )
 add(
     "do; pursue; take; finish; complete; work",
+    r"(?:on |for )?(?:an?|my|his|her) (?P<o>[a-z][a-z ]{2,25}?) (?:degree|phd|PhD|master['’]?s|diploma|course|MSc"
+    r"|BSc|BA|MA)\b",
+    "studies",
+    listed(FIELDS, most=3),
+    after="ing",
+)
+add("do; study; take", _O, "studies", several(listed(FIELDS, most=3)), after="ing")
+add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
+add(
+    "do; pursue; take; work; write",
     rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ ){{0,6}}?(?:at|with) (?P<o>[{UPPER}].*)",
     "studies_at",
     school,
@@ -531,6 +598,7 @@ add(
     after="present",
 )
 add("attend", rf"(?P<o>[{UPPER}]\S.*)", "studies_at", school)
+add("go; be", rf"(?:to|at) (?P<o>[{UPPER}]\S.*)", "studies_at", no_town, after="pupil")
 add(
     "be enroll; be enrol; enroll; enrol; be register",
     rf"(?:\w+ )?(?:in [a-z ]{{2,30}} )?(?:at|in) (?P<o>(?:the )?[{UPPER}].*)",
@@ -568,7 +636,6 @@ add(
     "studies_at",
     school,
 )
-add("be", rf"at (?:the )?(?P<o>[{UPPER}][^,;]*)", "studies_at", school, after="reading")
 add("be", rf"at (?:the )?(?P<o>[{UPPER}].*?)(?=,? (?:reading|studying|doing)\b)", "studies_at", school)
 add("start; begin", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field, BEGINS)
 add("be", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field)
@@ -625,7 +692,7 @@ add(
     rf"(?:an? )?(?:[a-z-]+ ){{0,2}}?(?:class|classes|course|courses|lessons) (?:in|on) {_O}",
     "studies",
     field,
-    after="ing",
+    after="not past",
 )
 add(
     "drop; flunk; be kick; be expel; be throw",
@@ -666,7 +733,7 @@ add(
     after="school",
 )
 add(
-    "get; have; earn; receive; do; be award; complete; hold",
+    "get; have; earn; receive; do; be award; complete; finish; hold",
     rf"(?:an?|my|his|her|the) (?:[\w'’-]+ ){{1,5}}?(?:from|by|at) (?P<o>(?:the )?[{UPPER}].*)",
     "graduated_from",
     school,

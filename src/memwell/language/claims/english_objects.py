@@ -39,12 +39,14 @@ _RELATIONS = {
     "assistant",
     # Known to the speaker, but in none of the relations.
     "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady "
-    "teacher doctor dentist therapist family",
+    "teacher doctor dentist therapist family cleaner hairdresser barber accountant babysitter childminder gardener coach",
 }
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
     **dict.fromkeys(("ex-husband", "ex-wife", "missus"), "married_to"),
     **dict.fromkeys(("other half", "better half", "significant other"), "partner"),
+    **dict.fromkeys(("business partner", "lab partner"), "colleague"),
+    **dict.fromkeys(("climbing partner", "training partner", "dance partner", "tennis partner"), "friend"),
 }
 """The relation of each word for a relative or acquaintance; empty for those in none."""
 SAME_KIN = {
@@ -226,6 +228,38 @@ CITIES = frozenset(
     "Vancouver Venice Verona Vienna Vilnius Warsaw Wellington Winnipeg Wrocław York Zagreb Zurich Zürich".split()
 )
 """Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
+DENIZENS = {
+    **{f"{town.lower()}er".replace("eer", "er"): town for town in CITIES},
+    "new yorker": "New York",
+    "parisian": "Paris",
+    "mancunian": "Manchester",
+    "glaswegian": "Glasgow",
+    "liverpudlian": "Liverpool",
+    "viennese": "Vienna",
+    "brummie": "Birmingham",
+    "geordie": "Newcastle",
+}
+"""The town of someone, by the word for who is from it."""
+REGIONS = frozenset(
+    "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia Hawaii Idaho Illinois "
+    "Indiana Iowa Kansas Kentucky Louisiana Maine Maryland Massachusetts Michigan Minnesota Mississippi Missouri Montana "
+    "Nebraska Nevada Ohio Oklahoma Oregon Pennsylvania Tennessee Texas Utah Vermont Virginia Washington Wisconsin Wyoming "
+    "Ontario Alberta Manitoba Saskatchewan Queensland Victoria Tasmania England Scotland Wales Ireland".split()
+) | {"New York", "New Jersey", "New Mexico", "New Hampshire", "North Carolina", "South Carolina", "North Dakota"}
+"""Where a town may be, after its name and a comma."""
+EMPLOYERS = entities.ORGANISATIONS | frozenset(
+    "Accenture Adobe Airbus Aldi Allianz Apple Arup Asda AstraZeneca Atos Audi Aviva Axa BASF BBC BP BT Barclays Bayer "
+    "Boeing Boots Bosch Cadbury Capgemini Carrefour Caterpillar Chevron Cisco Citi Citibank Comcast Continental Currys "
+    "DHL Daimler Danone Dell Deloitte DreamWorks Dyson EY Ericsson Equinor ExxonMobil FedEx Fiat Fiserv Ford Fujitsu GE "
+    "GSK Goldman Greggs HMRC HP HSBC Halfords Heineken Hermes Hitachi Honeywell Hyundai ING Infosys Intel JPMorgan KLM "
+    "KPMG Kia Kodak Kraft LG LVMH Lego Lenovo Lidl Lloyds Lockheed Lufthansa Lyft Maersk Mastercard McKinsey Merck "
+    "Michelin Mitsubishi Monzo Morrisons Motorola NHS NatWest Nationwide Nestlé Nissan Nokia Novartis Novo Ocado Oracle "
+    "Orange Panasonic PepsiCo Pfizer Philips Porsche Pret PwC Qantas Qualcomm Renault Revolut Roche Ryanair SAP SKF "
+    "Safeway Sainsbury's Salesforce Santander Scania Shell Shopify Siemens Skanska Skoda Slack Sodexo Stripe Subaru "
+    "Suzuki Target Tata Tesco Thales Thermo ThyssenKrupp Total Toyota Uniqlo Unilever Verizon Vestas Visa Vodafone "
+    "Volkswagen Volvo Waitrose Wetherspoons Wipro Zalando Zara Zeiss eBay easyJet".split()
+)
+"""Employers, where only the name says that it is one: "I went from Tesco to Lidl"."""
 FIELDS = _set(
     "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history "
     "philosophy linguistics psychology sociology anthropology archaeology architecture nursing accounting finance "
@@ -321,7 +355,7 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun morning "
     "meetings vibes bad negativity adulting stupid toxic idiots commitment small responsibility ex cleaning cardio "
-    "running sport sports excel powerpoint life love lies liars"
+    "running sport sports excel powerpoint life love lies liars gym"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "
@@ -406,7 +440,7 @@ NAME = (
 """One to three words with a capital, without the ending of a possessive."""
 _CAPITALS = LazyPattern(
     rf"(?:[Tt]he )?(?:\d+ )?[{UPPER}][\w’'&.+-]*+(?:(?: (?:of|de|la|le|du|for|von|del) | of the | & | "
-    rf"|-)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
+    rf"|-)(?!I\b)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
 ).match
 _SINGLE_NAME = LazyPattern(NAME).match
 _CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,6}}?)?(?:called|named) (?=[{UPPER}])").match
@@ -422,7 +456,7 @@ _PHRASE_END = LazyPattern(
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
     r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m|live|lives|work|works|moved|bought|went"
-    r"|started|left|study)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
+    r"|started|left|study|[a-z]+ed (?:an?|the|my|our|to|in|at|with|for))\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
     r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+at the moment\b|\s+a lot\b"
     r"|\s+(?:once|twice|three times) an? (?:day|week|month|year)\b|\s+(?:completely|altogether"
     r"|entirely)\b"
@@ -480,13 +514,25 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     found = _SINGLE_NAME(sentence, at, end)
     if found is not None:
         first = found[0].split()[0].rstrip(".").lower()
-        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april")
-        other = first in _BRANDS or found[0].lower() in _PEOPLES
+        known = first in NOT_NAMES and first not in (
+            "mr",
+            "mrs",
+            "ms",
+            "dr",
+            "will",
+            "june",
+            "may",
+            "april",
+            "august",
+            "art",
+            "christian",
+        )
+        other = first in _BRANDS or found[0].lower() in _PEOPLES or first.startswith(("i'", "i’"))
         return [] if known or other else [(at, found.end())]
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
 
-_PEOPLES = (LANGUAGES | NATIONALITIES) - {"finn", "dane"}
+_PEOPLES = (LANGUAGES | NATIONALITIES) - {"finn", "dane", "shona"}
 _BRANDS = frozenset(
     "netflix excel google amazon spotify youtube tiktok powerpoint instagram jira slack zoom python siri alexa "
     "chatgpt ikea uber facebook whatsapp twitter reddit wifi wikipedia microsoft apple pinterest".split()
@@ -503,13 +549,22 @@ def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
     return _trimmed(sentence, start, found.end())
 
 
+_AGE_BETWEEN = LazyPattern(
+    r"(?:,? (?:(?:who )?is |who['’]s |aged )?| ?\()(?:\d{1,2}|[a-z]{3,8}(?= (?:and|,)))\)?(?=,? (?:and )?[A-Z])"
+    r"|,? who[^,.;!?]{2,40}(?=,? and [A-Z])"
+).match
+
+
 def names(sentence: str, start: int, end: int) -> list[Place]:
     """Names in a row: "Nell, Cora and Bridget"."""
     found = name(sentence, start, end)
     while found:
-        joint = _JOINT.match(sentence, found[-1][1], end)
+        aged = _AGE_BETWEEN(sentence, found[-1][1], end)
+        joint = _JOINT.match(sentence, found[-1][1] if aged is None else aged.end(), end)
         # A name after a comma may address someone, or begin the next clause.
-        following = name(sentence, joint.end(), end) if joint is not None else []
+        at = 0 if joint is None else joint.end()
+        at += 5 * sentence.startswith("baby ", at)
+        following = name(sentence, at, end) if joint is not None else []
         if not following or (
             sentence[following[0][1] : following[0][1] + 1] not in ("", ",", ".", ";", "!", " ", ":", ")")
         ):
@@ -520,16 +575,30 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
     return found
 
 
-_VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
+_VERB_AFTER = LazyPattern(
+    r"(?:['’]s)? (?:is|was|has|are|were|and I)\b|['’]s\b| (?!as\b|this\b|always\b|plus\b|years\b)[a-z]{3,}s\b"
+).match
 
 
-_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
+_NEAR_PLACE = LazyPattern(
+    rf"(?:an?|the|this|our|my) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])"
+).match
+
+
+_IN_REGION = LazyPattern(
+    rf", ([{UPPER}][a-z]+(?: [{UPPER}][a-z]+)?)(?=\s*(?:[.,;!?)]|\Z|(?:and|but|now|with|since|for|where|because|so"
+    r"|in|until|to)\b))"
+).match
 
 
 def place(sentence: str, start: int, end: int) -> list[Place]:
     """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
     near = _NEAR_PLACE(sentence, start, end)
-    return proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+    found = proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+    # Paris, Texas is another Paris.
+    region = _IN_REGION(sentence, found[0][1], end) if found else None
+    within = region is not None and (region[1] in REGIONS or region[1] in entities.PLACES)
+    return [(found[0][0], region.end(1))] if found and region is not None and within else found
 
 
 def town(sentence: str, start: int, end: int) -> list[Place]:
@@ -555,8 +624,17 @@ _EMPLOYER = LazyPattern(
     r"(?P<o>(?:[a-z][a-z-]* ){0,3}?[a-z][a-z-]+(?: of [A-Z]\w+)?)"
     r"(?=\s*(?:\Z|[,.;!)]|\s(?:in|near|as|on|since|for|and|here|down|by|now|called|where|that|which|who|until"
     r"|after|last|from|"
-    r"with|these|but|so|because|at|across|outside|when|before|this|any|anymore)\b))"
+    r"with|these|but|so|because|at|across|outside|when|before|this|any|anymore|off|opposite|next)\b))"
 ).match
+
+
+_NO_TRADES = frozenset(
+    "new old same big small little tiny large local different another good great nice other head main home box ticket "
+    "own current former own startup start-up young foreign global whole entire".split()
+)
+
+
+_NAMED_SO = LazyPattern(rf", ([{UPPER}][\w&'’-]*(?: [{UPPER}&][\w&'’-]*)*)(?=\s*(?:[,.;!]|\Z))").match
 
 
 def employer(sentence: str, start: int, end: int) -> list[Place]:
@@ -566,12 +644,14 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
+    what = len(words) > 1 and words[-1] in ("company", "firm", "office") and words[-2] not in _NO_TRADES
     no = (
-        (words[-1] in NO_EMPLOYERS and words != ["post", "office"])
+        (words[-1] in NO_EMPLOYERS and not what)
         or words[0] in NO_EMPLOYERS
         or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
     )
-    return [] if no else [common.span("o")]
+    called = None if no else _NAMED_SO(sentence, common.end(), end)
+    return [] if no else [common.span("o") if called is None else called.span(1)]
 
 
 def phrase(sentence: str, start: int, end: int) -> list[Place]:
@@ -644,10 +724,16 @@ def _phrase_end(sentence: str, start: int, end: int) -> int:
     return last
 
 
+_ENDS_IN_JOINT = LazyPattern(r",? (?:and|but|so|plus)\s*\Z").search
+_LONGEST_JOINT = 8
+
+
 def _named(sentence: str, start: int, end: int) -> list[Place]:
     if sentence[end : end + 1] in ('"', "“", "\x00"):
         # A title follows: the words before it are only half of the name.
         return []
+    joint = _ENDS_IN_JOINT(sentence, max(start, end - _LONGEST_JOINT), end)
+    end = end if joint is None else joint.start()
     while start < end and sentence[end - 1] in " \t,'’-":
         end -= 1
     found = sentence[start:end].lower().split()
@@ -698,7 +784,9 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
     return take
 
 
-_NO_QUALITIES = frozenset("few lot of about with for in on at to from million thousand hundred zillion like".split())
+_NO_QUALITIES = frozenset(
+    "not any few lot of about with for in on at to from million thousand hundred zillion like".split()
+)
 
 
 def _unless_compound(sentence: str, start: int, last: int, end: int) -> list[Place]:
@@ -725,7 +813,8 @@ def several(taker: Taker) -> Taker:
 
 
 _MORE = LazyPattern(
-    r"(?: at (?:home|work|school))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also "
+    r"(?: (?:at (?:home|work|school)|in (?:19|20)\d\d|(?:with|to) (?:my|our) [a-z]+))?\s*(?:,\s*(?:and|but|or)?"
+    r"|\s(?:and|or|&|plus|as well as))\s*(?:also "
     r")?(?:some |a (?:bit|little|few words|smattering|decent amount)"
     r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
@@ -733,7 +822,7 @@ _JOB_WORD = LazyPattern(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
 _NO_JOB_BEFORE = frozenset(
     "big better bad terrible good great lousy real huge complete keen avid amateur passionate hobby enthusiastic born "
-    "keeper".split()
+    "keeper weekend recreational aspiring budding wannabe armchair functioning".split()
 )
 
 
@@ -811,7 +900,7 @@ def field(sentence: str, start: int, end: int) -> list[Place]:
         return []
     if not JOKE_SUBJECTS.isdisjoint(found[0].lower().split()):
         return []
-    return _trimmed(sentence, start, found.end())
+    return [(start, found.end())] if found[0] in FIELDS else _trimmed(sentence, start, found.end())
 
 
 def school(sentence: str, start: int, end: int) -> list[Place]:
@@ -829,7 +918,7 @@ def pastime(sentence: str, start: int, end: int) -> list[Place]:
     doing = _DOING(sentence, start, end)
     if doing is not None and doing[0] in _PASTIMES_DOING:
         return phrase(sentence, start, end)
-    return listed(ACTIVITIES | PLAYED, most=3)(sentence, start, end)
+    return listed(ACTIVITIES | PLAYED | _PASTIMES_DOING, most=3)(sentence, start, end)
 
 
 _PASTIMES_DOING = frozenset(form for form, what in verb_forms(PASTIMES).items() if ING in what) | ACTIVITIES
@@ -855,7 +944,8 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
 
 
 BIRTHDAY = LazyPattern(
-    r"(?:the )?(?:[A-Z][a-z]{2,8}|january|february|march|april|may|june|july|august|september|october|november"
+    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
+    r"|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "
     r")?[A-Za-z]{3,9}(?: \d{4})?)?(?!\w|-|:)"
@@ -871,6 +961,9 @@ BIRTHDAY = LazyPattern(
 def birthday(sentence: str, start: int, _end: int) -> list[Place]:
     """A date; it has dots and commas, so that it may run over the end of the clause."""
     found = BIRTHDAY(sentence, start)
+    if found is not None and found[0].isalpha():
+        # Christmas, which no one is called.
+        return [found.span()]
     return [] if found is None else _trimmed(sentence, start, found.end())
 
 

@@ -14,7 +14,9 @@ from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS
 from memwell.language.claims.english_objects import (
     ADULTS,
     CITIES,
+    EMPLOYERS,
     ING,
+    KIN,
     NUMBERS,
     PARTICIPLE,
     PAST_FORM,
@@ -23,7 +25,7 @@ from memwell.language.claims.english_objects import (
     Place,
     Taker,
 )
-from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 
@@ -75,6 +77,7 @@ _MOST_WORDS_BEFORE_VERB = 9
 _NOW = LazyPattern(
     r"\b(?:now|nowadays|these days|at the moment|again|since|no longer live|for good)\b", re.IGNORECASE
 ).search
+_OTHERS_LIVE = LazyPattern(r"\blives? in [A-Z][^;]*,? (?:and|but|while) \Z").search
 _ANY_MORE = LazyPattern(
     r"[\s,]+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now"
     r"|though|either|"
@@ -107,11 +110,6 @@ _WORKING = LazyPattern(
 ).search
 _LOVING = LazyPattern(
     r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE
-).search
-_THEN = LazyPattern(
-    r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march"
-    r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
-    re.IGNORECASE,
 ).search
 _BEFORE = LazyPattern(r"\b(?:before|previously|formerly|until)\b").search
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
@@ -185,11 +183,14 @@ TAKEN_BACK = LazyPattern(
     r"|correction)"
 ).match
 _CONTRAST = LazyPattern(
-    r"(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
+    r"(?:,? with(?:out)? (?:an?|one|two|no) \w['’]?s?(?=,| not)|, (?:one|two|double) "
+    r"\w['’]?s?(?=,))?(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way"
+    r"|btw|though))?"
     r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
     r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
-    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no"
+    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|or,? to be (?:exact|more exact|accurate)|[Ii] mean|[Ii] "
+    r"meant|sorry|no,? wait|wait,? no"
     r"|no(?! (?!sorry|wait|actually|make)[a-z]{3})"
     r"|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
@@ -197,15 +198,27 @@ _CONTRAST = LazyPattern(
 ).match
 
 
+OF_PEOPLE = frozenset(name for name, known in RELATIONS.items() if known.people)
+
+
+_DENIED = LazyPattern(r"\b(?:not|never|no)\b(?! longer)|n['’]t\b", re.IGNORECASE).search
+
+
 def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[RuleMatch]:
     """The other value of a correction after an object: "Anna, not Ann", "Leeds, sorry, York", "not Ann but Anna"."""
     found = _CONTRAST(text, place[1])
     if found is None or (found["better"] and ("but" in found["better"]) is not match.negated):
         return []
+    if match.negated and not _DENIED(text, max(0, match.start), place[0]):
+        # "I sold my bike, but …" corrects nothing.
+        return []
     if _ANY_MORE(text, found.end() - 1, found.end() + 12):
         return []
     others = take(text, found.end(), min(len(text), found.end() + 120))
     if not others or text[slice(*others[0])].lower() == text[slice(*place)].lower():
+        return []
+    if match.relation not in OF_PEOPLE and text[: found.end()].endswith("my ") and text[slice(*others[0])] in KIN:
+        # "My uncle owns the shop, not my dad" is about who owns it.
         return []
     first, last = others[0]
     other = match._replace(object_start=first, object_end=last, end=max(match.end, last))
@@ -240,22 +253,26 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         return True
     checks = {
         "now": lambda: bool(
-            _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
+            _NOW(text, clause.start, clause.end)
+            or _NOW(text, max(0, clause.start - 30), clause.start)
+            or (frame.relation == "lives_in" and _OTHERS_LIVE(text, max(0, clause.start - 60), clause.start))
         ),
         "been": lambda: said.tense == "perfect",
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
         "not past": lambda: said.tense != "past",
-        "never": lambda: said.negated and said.ended,
+        "never does": lambda: said.negated and said.tense == "present" and not (said.ended or said.can),
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
-        "reading": lambda: re.match(r"[\s,]*(?:reading|studying)\b", text[clause.end : clause.end + 14]) is not None,
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
+        "pupil": lambda: (
+            said.tense == "present" and (subject.kin.split(" ")[-1] in _CHILDREN or subject.relation == "child")
+        ),
         "major": lambda: bool(_MAJOR(text)),
         "accepted": lambda: re.search(r"\b(?:accept|took it|start|said yes)", text) is not None,
         "bare": lambda: clause.how == "bare",
@@ -264,7 +281,6 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "love": lambda: (
             (said.ended or said.negated or bool(_NOW(text, clause.start, clause.end))) and bool(_LOVING(text))
         ),
-        "then": lambda: said.tense == "past" and bool(_THEN(text, clause.start, clause.end)),
         "laid": lambda: (
             said.verb in ("be fire", "be sack", "be dismiss")
             or bool(re.match(r"\s*(?:off|go|redundant)\b", text[said.at : said.at + 12]))
@@ -282,7 +298,7 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         return None
     if said.used_to:
         return (PAST, False) if mode == HOLDS else None
-    if frame.after == "cannot":
+    if frame.after in ("cannot", "never does"):
         return STATE, False
     if mode == HOLDS or (said.passive and tense == "present" and mode == BEGINS):
         if tense == "past":
@@ -299,8 +315,6 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         # "I've never been to Japan", but of one journey: "I didn't go".
         denied = ("perfect",) if frame.relation == "visited" else ("perfect", "past")
         return (EVENT, said.negated) if done and (not said.negated or tense in denied) else None
-    if said.ended and mode == ENDS and frame.after == "never":
-        return STATE, True
     if not done or said.negated:
         return None
     return (STARTED, False) if mode == BEGINS else (STATE, True)
@@ -314,10 +328,14 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "studies_at"
     if relation == "with":
         words = text[slice(*place)]
-        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in entities.ORGANISATIONS else ""
+        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in EMPLOYERS else ""
+    if relation == "lives_in" and text[slice(*place)] in EMPLOYERS:
+        return "works_at"
+    if relation == "lives_in" and _TERM(text):
+        return "studies_at"
     if relation not in ("left", "joined"):
         return relation
-    if text[slice(*place)] in entities.ORGANISATIONS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
+    if text[slice(*place)] in EMPLOYERS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
         return "works_at"
     if _DEPARTS(text):
         return ""
@@ -329,6 +347,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
+_TERM = LazyPattern(r"\bTransferred\b.{0,80}\b(?:term|semester|campus|credits)\b").search
 _COMPANIES = frozenset(
     "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
 )
@@ -408,6 +427,8 @@ def _auxiliary(
         return said._replace(tense="future", will=word in ("will", "'ll")), is_, to
     if word == "anymore" or (word == "no" and next_word in ("longer", "more")):
         return said._replace(ended=True), is_, word == "no"
+    if is_ and word in ("forced", "obliged", "made") and to:
+        return said, False, True
     if word == "used" and next_word == "to":
         return said._replace(used_to=True), is_, True
     if word in BE:

@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
+    ACTIVITIES,
     KIN,
     LANGUAGES,
     NAME,
     NATIONALITIES,
+    PASTIMES,
     PETS,
+    PLAYED,
+    SAME_KIN,
     SECRETS,
     THINGS,
     UPPER,
@@ -149,6 +153,12 @@ _PLAN_END = LazyPattern(
     r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b"
     r"|\s[-–—]\s"
 ).search
+_CANCELLED = LazyPattern(
+    r"\s*(?:off )?(?:the|our|my) (?P<o>(?!.*\b(?:membership|subscription|order|card|account|contract|insurance|policy"
+    r"|engagement)\b)\S.*)",
+    re.DOTALL,
+).match
+_HAVE_TO = LazyPattern(r" (?:got )?to (?:be (?=in |at )|(?=(?:go|see|take|pick|attend|meet|fly|travel|visit) ))").match
 _BEGINS_DOING = LazyPattern(r" [a-z]+ing\b").match
 _LEAD = LazyPattern(
     r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL
@@ -169,7 +179,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         found = _BOOKED(text, said.at, end)
         return cut(text, found.start("o"), end) if found and said.tense != "present" else []
     if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
-        found = LazyPattern(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        found = _CANCELLED(text, said.at, end)
         return (
             cut(text, found.start("o"), end)
             if found and (said.verb == "cancel" or text.startswith(" off", said.at))
@@ -193,6 +203,8 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     if said.verb == "be" and said.tense == "present" and text.startswith("off to ", said.at):
         return cut(text, said.at, end)
     soon = _FUTURE(text, max(0, start - 25), end)
+    if said.verb == "have" and said.tense == "present" and soon and (due := _HAVE_TO(text, said.at, end)):
+        return cut(text, due.end(), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
         return cut(text, at, end)
     if (
@@ -248,9 +260,13 @@ _OUT = r"(?P<o>\S.*)"
 
 
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
-_PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
+_PLACE = (
+    rf"(?P<o>(?!(?:And|But|So|They|We|You|He|She|It|There|I)\b)[{UPPER}][\w’'&.-]*"
+    rf"(?: (?!I\b)[{UPPER}][\w’'&.-]*){{0,3}})"
+)
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
+_PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
 _NOT = r"(?:don['’]?t|do not|haven['’]?t|have not)"
@@ -269,12 +285,14 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "where",
-            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
+            r"(?:live|grew up|was born))\b",
             "{a} in {o}",
         ),
         (
             "where",
-            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
+            r"(?:work|study|teach))\b",
             "{a} at {o}",
         ),
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
@@ -295,6 +313,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
+        (
+            ", my ",
+            rf"\A\W*(?:[Hh]e|[Ss]he)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{{2,40}}(?:, not [^,;.!?]{{2,30}})?), my "
+            rf"(?P<o>(?:{_KINDS})(?: {NAME})?)"
+            rf"(?P<c>(?:, not [^,;.!?]{{2,30}})?)(?=[,.;!?]|\Z)",
+            "my {o}{a} {b}{c}",
+        ),
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
         (
@@ -314,7 +339,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|stolen|scrapped|written off)",
             "I sold my {o}",
         ),
-        (" to me", rf"\b(?:job|position|role|post) at {_PLACE} was (?:given|offered) to me\b", "I was hired by {o}"),
         (
             "said",
             r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
@@ -340,6 +364,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I have a {o} named {a}",
         ),
         (
+            "with ",
+            rf"\b(?:I(?:['’]m| am)|live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ "
+            rf"){{0,3}}?(?P<o>{_ANIMALS})(?=[,.;!]|\Z| and\b)",
+            "I have a {o}",
+        ),
+        (
             "jobs",
             rf"(?:[Mm]oved|[Cc]hanged|[Ss]witched|[Ss]wapped) jobs:?,? (?:from )?(?P<a>[{UPPER}][\w’'&.-]*) to {_PLACE}",
             "I left {a} for {o}, a new job",
@@ -360,10 +390,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
+        ("year", rf"\A\W*\w+[- ]year (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
         (
-            "course is",
-            r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
+            "y ",
+            r"\b[Mm]y (?:course|major|degree|subject|field) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
             "I study {o}",
         ),
         (
@@ -386,7 +417,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|was )?(?:ended|over)",
             "{o} and I broke up",
         ),
-        ("over with", rf"\b[Ii]t['’]?s (?:all )?over with {_PLACE}", "{o} and I broke up"),
         ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
         (
             "job as",
@@ -440,7 +470,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "my name is {o}",
         ),
-        (" here", rf"{_BEGIN}(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
+        (" here", rf"{_BEGIN}(?:[Ii]t['’]s |[Tt]his is )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
         (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
         ("use ", rf"\bplease use (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}"),
         ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
@@ -452,7 +482,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         ("with ", rf"\b[Ii]t['’]s (?P<o>{_CAP}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
-        ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
             "is my",
             rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
@@ -460,21 +489,62 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my {a} is {o}",
         ),
         (
-            "is where i",
-            rf"(?!That|It|This|Here|There){_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})",
-            "{a} in {o}",
+            "y ",
+            rf"\b[Mm]y (?:new |day |main )?job is (?:in an? [a-z ]{{3,20}} )?(?:at|with|for) (?:the )?{_PLACE}",
+            "I work at {o}",
         ),
-        ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
-        ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
+        ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
             "",
             r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|calms me|helps me relax|is how I "
             r"(?:relax|unwind)|is my (?:thing|passion|happy place|hobby|therapy)\b)",
             "my hobby is {o}",
         ),
+        (
+            "d ",
+            rf"\b(?:I|[Ww]e)(?:['’]ve| have)? (?:just |finally )*(?:named|called) (?:the|our|my) (?:[a-z]+ )?"
+            rf"(?P<a>{_ANIMALS}|{_KINDS}) (?P<o>{NAME})",
+            "my {a} is called {o}",
+        ),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
+        (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
+        (
+            " for ",
+            r"(?:\A|[,.;] )(?:[Mm]y )?(?i:weekends|evenings|sundays|saturdays|free time|spare time)"
+            r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ "
+            r")?[a-z]+ing\b[^,;.!?]{0,30})",
+            "my hobby is {o}",
+        ),
+        ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
+        ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
+        (
+            " my",
+            r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first"
+            r"|mother) \w+),"
+            r" (?P<o>[\w' -]{3,30}?) (?:is|are)\b",
+            "my {b} is {o}",
+        ),
         # Languages, health and taste.
+        (
+            "allerg",
+            r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
+            r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for"
+            r"|bad for)|has me"
+            r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it"
+            r"|them))?(?=\s*(?:[.,!;]|\Z))",
+            "I am allergic to {o}",
+        ),
+        (
+            "allergic to",
+            r"\A\W*(?P<o>[A-Za-z][^.;:!?]{2,60}?)[,:-]+ (?:I['’]m|I am) allergic to (?:all|both|them|those|these)\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "llergy is",
+            r"\b(?:[Tt]he|[Mm]y) (?:allergy|intolerance) is (?:actually |really |only )*to (?P<o>[^.;!?]{2,40})",
+            "I am allergic to {o}",
+        ),
         ("passports", rf"\btwo passports,? (?P<o>{_CAP}) and (?P<a>{_CAP})", "I am {o} and {a}"),
         ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
         ("sarcasm", rf"\bI speak two languages: (?P<o>{_CAP}) and sarcasm", "I speak {o}"),
@@ -502,17 +572,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
-            "live without",
-            r"\b(?:I )?[Cc]an['’]?t live without (?P<o>(?!you|him|her|it|them|that|my|a\b|the)[a-z]+)\b",
-            "I love {o}",
-        ),
-        (
             "h",
             rf"\A\W*(?i:hey|hi|hello|hiya|morning|evening)(?i: there| all| everyone)?[,!.]* (?:[Ii]t['’]s|[Tt]his is) "
             rf"(?P<o>{NAME})(?=[.!,]|\Z)",
             "My name is {o}",
         ),
-        ("ome is", rf"\b[Hh]ome is (?:now )?(?:an? (?:[a-z-]+ ){{1,3}})?in {_PLACE}", "I live in {o}"),
+        ("ome", rf"\b[Hh]ome(?: is|['’]s) (?:now )?(?:an? (?:[a-z-]+ ){{1,4}})?in {_PLACE}", "I live in {o}"),
         (
             "hives",
             r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
@@ -534,6 +599,33 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     )
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
+_WAS_SAID = (
+    r"\b(?:I|[Yy]ou)(?:['’]ve| have)? (?:always |just |keep |kept )?(?:said|told you|wrote|noted|wrote down|think|thought"
+    r"|saying|mentioned|put down)(?: earlier| before)?(?: that)? "
+)
+DISPUTED: list[tuple[str, LazyPattern, str]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), plain)
+    for hint, pattern, plain in (
+        (
+            "",
+            rf"{_WAS_SAID}(?P<o>(?:I|my)\b(?! (?:told|said|wrote|think))[^,;.!?]{{3,60}}?)(?=[,;.!?]| but\b|\Z)",
+            "{o}",
+        ),
+        (
+            "i was",
+            r"\bI (?:never )?(?:said|told you|wrote) (?:that )?I was (?P<o>[^,;.!?]{2,40}?)(?=[,;.!?]| but\b|\Z)",
+            "I am {o}",
+        ),
+        (
+            "down as",
+            r"\bmy (?P<a>name|birthday|age|number|job|surname) down as (?P<o>[^,;.!?]{2,40}?)(?=[,;.!?]| but\b|\Z)",
+            "my {a} is {o}",
+        ),
+        ("down as", r"\bme down as (?P<o>an? [^,;.!?]{3,40}?)(?=[,;.!?]| but\b|\Z)", "I am {o}"),
+        ("me ", rf"\b[Yy]ou (?:keep |always )?(?:call|called|calling) me (?P<o>{_CAP})", "my name is {o}"),
+    )
+]
+"""What the speaker says was said."""
 _PETS_DO = (
     r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with"
     r"|for|from"
@@ -576,6 +668,16 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
             "I am allergic to {o}",
         ),
+        *(
+            (
+                "ur " if "our" in mine else "y ",
+                rf"\b(?P<o>(?!I\b){NAME})(?: is |, (?:who is |who['’]s )?|(?<=, \w{{3}}) |(?<=, \w{{4}}) |(?<=, "
+                rf"\w{{5}}) ){mine} "
+                rf"(?P<a>(?:[a-z-]+ ){{0,2}}?(?:{_ANIMALS}))(?=[,.;!]|\Z| and\b)",
+                "my {a} is called {o}",
+            )
+            for mine in ("our", "my")
+        ),
         (
             "",
             r"\b(?:[Mm]y|[Oo]ur) (?:(?:little|big|lovely|poor|beloved|fat|crazy|stupid|silly|own|two|three|four|five"
@@ -617,7 +719,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " at ",
-            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?{_PLACE}",
+            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?"
+            rf"(?P<o>{_PLACE.replace('?P<o>', '?:')}|(?<=the )[a-z]+(?: [a-z]+)?(?=[,.;!]| (?:but|and)\b|\Z))",
             "I work at {o}",
         ),
         (
@@ -645,18 +748,12 @@ _NONE = LazyPattern(
 ).finditer
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
-    r"|date|meeting|viewing|party|match|concert)"
+    r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment"
+    r"|exhibition)"
 )
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
     for hint, pattern, relation, ended in (
-        (
-            " eat ",
-            r"\b(?:I|[Ww]e) (?P<o>(?:don['’]?t|do not|never) eat (?:any )?(?:red meat|meat|pork|beef|fish|dairy|eggs"
-            r"|sugar|gluten|carbs|animal products|seafood|wheat))\b(?! any)",
-            "diet",
-            False,
-        ),
         (
             " again",
             r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
@@ -681,7 +778,9 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ),
         (
             "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:driving )?{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this)\b",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?)(?: is|['’]s) (?:on|in|next"
+            r"|tomorrow|this"
+            rf"|(?:scheduled|booked|planned|set|fixed) for)\b",
             "plans",
             False,
         ),
@@ -693,9 +792,10 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             False,
         ),
         (
-            " on ",
-            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) "
-            rf"[A-Z][^,;.!?]{{2,30}})",
+            "",
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS})(?:['’]s)? (?:appointment "
+            r")?(?:(?:on|to) [A-Z]"
+            rf"|next |this |tomorrow)[^,;.!?]{{0,30}})",
             "plans",
             False,
         ),
@@ -706,11 +806,15 @@ _FAVOURITE = LazyPattern(
     r"(?P<what>[a-z]+)\b"
 ).search
 _FREE_TIME = LazyPattern(
-    r"\b(?i:in my (?:free|spare) time|hobbies(?: are| include)?)(?::|,)? (?P<o>[a-z][^.;!?]{3,120})"
+    r"\b(?i:in my (?:free|spare) time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )"
+    r"|hobbies(?: are| include)?)"
+    r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
-    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
-    rf"|three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) "
+    rf"raising|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
+    rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{_KINDS})(?:,| and) (?:an?|one|two|three) "
+    rf")?(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(
     rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
@@ -721,7 +825,7 @@ _LOST = LazyPattern(
     r"|give|given"
     rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{_ANIMALS})|(?P<kin>{_KINDS}))(?:,? "
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
-    r"(?P<off> (?:away|up|down|put down|to sleep))?\b"
+    r"(?P<off> (?:away|up|down|put down|to (?:sleep|my|our|an?|the)))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
     r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
     rf"(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
@@ -771,7 +875,7 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     ):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"] and verb not in ("buried", "bury"):
+    if which == "given" and not lost["off"] and verb not in ("buried", "bury", "rehomed", "rehome", "re-homed"):
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return
@@ -792,13 +896,25 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
                 len(one.split()) <= 4
                 and one.strip(" ,") not in ("", "and", "i", "i like", "i love")
                 and not one.startswith(("I ", "i "))
+                and not (free["i"] and one.split()[0] not in PASTIMES)
             ):
                 yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
             at += len(one)
 
 
+_KIN_HAS = LazyPattern(
+    rf"\b[Mm]y (?:[a-z]+ )??(?P<of>{_KINDS})(?:['’]s got| has(?: got)?) an? (?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? "
+    rf"(?:named|called) |, )(?={NAME})"
+).finditer
+
+
 def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
-    """Relatives after "I have two sisters"."""
+    """Relatives after "I have two sisters" and "my brother has a girlfriend"."""
+    for has in _KIN_HAS(text, 0, doubt):
+        of = SAME_KIN.get(has["of"], has["of"])
+        for place in names(text, has.end(), len(text))[:1]:
+            if KIN[has["kin"]]:
+                yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], kin=of, confidence=0.85)
     for has in _HAS_KIN(text, 0, doubt):
         for more in _AND_KIN(text, has.end(), doubt):
             for place in names(text, more.end(), len(text))[:1]:

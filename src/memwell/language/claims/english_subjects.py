@@ -73,7 +73,7 @@ PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
 _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
-    r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
+    rf"|missus|(?:{PET_WORDS})(?=['’]s name ))\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
     rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
     rf"|cousin|friend|boys?"
@@ -124,7 +124,7 @@ _FILLER = LazyPattern(
     r"given that|seeing as|seeing that|considering(?: that)?|now that|long story short|as you know|both|both of|all of"
     r"|unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
     r"|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction"
-    r"|edit|typo|wait|that|alas|"
+    r"|edit|typo|wait|oops|whoops|I mean|I meant(?: to say)?|that|alas|"
     r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter"
     r"|spring|autumn|fall|night|morning|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays"
     r"|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
@@ -133,7 +133,7 @@ _FILLER = LazyPattern(
 _ADVERBIAL = LazyPattern(
     r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
     r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
-    r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
+    r"|To|Out|As|Come) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
     re.IGNORECASE,
 ).match
 _OPENING = LazyPattern(r"[\s\"“*•>-]*").match
@@ -249,7 +249,7 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 
 _BARE = LazyPattern(
-    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married"
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|employed|born|married"
     r"|from(?! \S+(?: \S+)? to\b)|allergic"
     r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
     r"|obsessed with|into(?! (?:an?|the|my|our) )|fond of"
@@ -258,7 +258,7 @@ _BARE = LazyPattern(
 ).match
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
-    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
+    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|like"
     r"|hate|hired by|fired "
     r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t"
     r"|can['’]?t)\b",
@@ -454,11 +454,8 @@ class ClauseFinder:
             self._last = Stated(match, text[match.object_start : match.object_end], name)
             if not match.subject:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
-        mentioned, self._unnamed = self._unnamed, ""
-        for one in _UNNAMED.finditer(text):
-            # "We were given a puppy by my uncle, he's been named Ziggy"
-            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
-                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+                self._people = (*(one for one in self._people if one.name in text), self._person)
+        mentioned = self._notes_unnamed(text)
         called = _NAMES_IT(text)
         word = self._unnamed or mentioned
         relation = KIN.get(word, "pet") if word else ""
@@ -480,6 +477,15 @@ class ClauseFinder:
             else:
                 self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
                 self._kin[text[first:last]] = kin
+
+    def _notes_unnamed(self, text: str) -> str:
+        """Remember who a sentence speaks of without a name; the one before, who may be named in it."""
+        mentioned, self._unnamed = self._unnamed, ""
+        for one in _UNNAMED.finditer(text):
+            # "We were given a puppy by my uncle, he's been named Ziggy"
+            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
+                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+        return mentioned
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
         at = found.start("name")
@@ -534,8 +540,11 @@ class ClauseFinder:
     def _head(self, text: str, start: int, before: list[Clause], *, first: bool) -> Clause | None:
         filler = _FILLER(text, start)
         at = start if filler is None else filler.end()
-        if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
+        first = first or not before
+        if not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or (first and _ADVERBIAL(text, start))):
             at = adverbial.end()
+        if text.startswith("who are ", at) and len(self._people) > 1:
+            return Clause((Subject(kin=THEY),), at + 4, at + 4, at + 4, "who")
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
             who = self._before_who(text, start - (4 if text[start - 1].isspace() else 3))
             return None if who is None else Clause((who,), start, at, at, "who")
@@ -626,7 +635,12 @@ class ClauseFinder:
             return (one, other), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
-        if other is not None and other.is_speaker and joint and joint[0].startswith(","):
+        if (
+            other is not None
+            and joint
+            and joint[0].startswith(",")
+            and (other.is_speaker or text[after : after + 1] in "'’")
+        ):
             other = None
         if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
             strangers = one.name and other.name and not (one.relation or other.relation)
@@ -760,7 +774,8 @@ def is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, fo
         relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
     )._replace(object=subject.name)
     other = _NOT_KIN(text, found.end(), clause.end + 40)
-    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
+    instead = KIN.get(other["kin"], relation) if other else relation
+    more = [match._replace(relation=instead, negated=True)] if instead not in ("", relation) else []
     return [match, *more]
 
 
@@ -773,7 +788,7 @@ def contact_owner(before: str, person: Subject | None) -> Subject:
     if found["kin"]:
         word = found["kin"].lower()
         return Subject(kin=SAME_KIN.get(word, word))
-    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
+    word = (found["name"] or "").removeprefix("And ").removeprefix("But ").removeprefix("Aunt ").removeprefix("Uncle ")
     return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
 
 
@@ -782,7 +797,8 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     people = list(clause.subjects)
     found = _TOGETHER(text, said.start, clause.end)
     planned = said.tense == "ing" and text.startswith("getting married", said.start)
-    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
+    going = said.tense == "ing" and said.verb != "date" and not (found and found["over"])
+    if not planned and (found is None or said.tense == "future" or going):
         return []
     speaker = any(one.is_speaker for one in people)
     other = next((one for one in people if not one.is_speaker), SPEAKER)
@@ -818,19 +834,23 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
-    r"|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
-    r"|(?:are|have) separated|parted ways|broke off our engagement)"
+    r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"
+    r"|breaking up|called it quits"
+    r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
 _PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|killed|euthani[sz]ed"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|did(?:n['’]t| not) make "
+    r"it|died|dead|passed away"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|taken by|eaten by"
+    r"|killed|euthani[sz]ed"
     r"|crossed the rainbow bridge)\b"
 ).match
 _PET_CALLED = LazyPattern(
     r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"
-    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?)(?P<not> not)? "
+    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?| (?:answers to|goes by|is known as)(?: "
+    r"the name)?)(?P<not> not)? "
 ).match
 
 
@@ -861,12 +881,10 @@ _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     """What is said of a pet of the speaker: its name, and that it is no more."""
     over = _PET_OVER(text, clause.at, clause.end)
+    owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
     if over is not None:
-        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
         match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
         return [match._replace(object=pet.relation or pet.pet)]
-    if pet.owner:
-        return []
     called = _PET_CALLED(text, clause.at, clause.end)
     if called is None:
         return []
@@ -876,10 +894,10 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     found: list[RuleMatch] = []
     for place in places:
         no = bool(called["not"] or called["no"])
-        match = match_of("pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=no, confidence=0.85)
+        match = match_of("pet", place, clause.start, max(clause.end, place[1]), owner, negated=no, confidence=0.85)
         found += [match, *contrasts(text, match, place, name)]
         if not no:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
+            found.append(match._replace(relation="kind", subject=text[slice(*place)], kin="", object=singular(pet.pet)))
     return found
 
 
@@ -899,6 +917,8 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
     result: list[RuleMatch] = []
     kind, at = text[found.object_start : found.object_end], len(text)
     for first, last in places[:_MOST_PETS]:
+        if not KIN.keys().isdisjoint(text[at:first].split()):
+            break
         pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
         # "a dog named Rex and a cat named Luna"
         kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last
@@ -908,7 +928,17 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
             result.append(
                 pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
             )
-    return result or [found]
+    last = places[-1][1] if places else found.object_end
+    more = _NEXT_PET(text, last) if len(result) < _MOST_PETS else None
+    # "a dog called Max, a cat and three hens"
+    others = (
+        [] if more is None else named_pets(text, found._replace(object_start=more.start("o"), object_end=more.end("o")))
+    )
+    return (result or [found]) + others
 
 
+_NEXT_PET = LazyPattern(
+    r"(?:,|,? and|,? plus) (?:an?|one|two|three|four|five|\d+) (?P<o>(?:(?!and\b)[a-z-]+ "
+    rf"){{0,3}}?(?:{PET_WORDS}))(?=[,.;!]|\Z| (?:and|called|named|who|that|too)\b)"
+).match
 NAME_NEXT = LazyPattern(NAME).match

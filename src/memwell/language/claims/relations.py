@@ -21,6 +21,26 @@ USER = "user"
 
 FAVOURITE = "favourite:"
 _LONGEST_FAVOURITE = 60
+CHINESE_FAVOURITES: dict[str, str] = {
+    pair.partition("=")[0]: pair.partition("=")[2]
+    for pair in (
+        "颜色=colour 水果=fruit 季节=season 歌手=singer 乐队=band 书=book 小说=novel 电影=film 作家=author "
+        "作者=author "
+        "球队=team 城市=city 游戏=game 菜=dish 食物=food "
+        "美食=food 运动=sport 歌=song 歌曲=song 动物=animal 花=flower 演员=actor 导演=director 饮料=drink "
+        "甜品=dessert "
+        "甜点=dessert 动漫=anime 动画=anime 科目=subject 学科=subject "
+        "球星=player 球员=player 地方=place 国家=country 节日=festival 餐厅=restaurant 明星=star 品牌=brand "
+        "零食=snack "
+        "茶=tea 酒=drink 数字=number 诗人=poet 画家=painter "
+        "电视剧=show 剧=show 综艺=show 鸟=bird 咖啡=coffee 口味=flavour 专辑=album 诗=poem 早餐=breakfast "
+        "蔬菜=vegetable "
+        "音乐=music 树=tree 车=car 漫画=comic 主食=staple 菜系=cuisine 火锅=hotpot 奶茶=drink 月份=month "
+        "天气=weather "
+        "味道=flavour 偶像=idol"
+    ).split()
+}
+"""What a favourite is of, in English as in the other relations' names; other words stay as they are."""
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -141,6 +161,9 @@ _LONG_AGO = re.compile(
 _SINCE = re.compile(r"since\b|from\b|自|从|.*(?:起|以来|开始)$", re.IGNORECASE | re.DOTALL).match
 
 
+_UNTIL = re.compile(r"(?:\b(?:until|till|up to)(?: about| around)?|[直住干做待呆]到|工作到)\s*\Z", re.IGNORECASE).search
+
+
 class Timing(NamedTuple):
     """When a claim holds, and the span of its time in the clause (-1 without one)."""
 
@@ -157,6 +180,9 @@ def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) 
         # People say that something began when it is new, if nothing says that it is old.
         new = kind == STARTED and not _LONG_AGO(clause)
         return Timing(time if new else None, time if kind == PAST else None)
+    if kind == PAST and named.since is not None and _UNTIL(clause[: named.start]):
+        # It was over then, and what was before is not said.
+        return Timing(None, min(named.since, time), named.start, named.end)
     since, until = _interval(named, kind, time, lasting)
     return Timing(since, until, named.start, named.end)
 

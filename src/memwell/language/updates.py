@@ -344,6 +344,15 @@ def takes_back(newer: str, older: str) -> bool:
     return bool(words["other_numbers"] or words["denied"])
 
 
+def only_takes_back(text: str) -> bool:
+    """Whether a text says only that what was said before it was a jest."""
+    found = in_jest(text)
+    return found is not None and _LAUGHS(text, found.end()) is not None
+
+
+_LAUGHS = LazyPattern(r"(?:\W|lol|(?:ha)+h?|[哈嘿嘻])*\Z", re.IGNORECASE).match
+
+
 class _Pattern(NamedTuple):
     """Words of which one suffices, and a pattern with the words or characters of which one is wherever it matches."""
 

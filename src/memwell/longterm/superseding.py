@@ -25,7 +25,7 @@ from memwell.language.asking import asks_about_former, asks_about_past, before_w
 from memwell.language.claims import USER, claims
 from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts
 from memwell.language.segment import query_terms
-from memwell.language.updates import CHANGE, CUES, compared, corrects_earlier, is_about_another, statement
+from memwell.language.updates import CHANGE, CUES, compared, corrects_earlier, is_about_another, only_takes_back, statement
 from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
 
@@ -202,15 +202,17 @@ Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
 
 
 def outdated(
-    query: str, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
+    query: str, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, taken_back: Mapping[str, str]
 ) -> dict[str, list[Successor]]:
     """Which hits of a question are outdated, each with those that supersede it, the newest last.
 
-    Their vectors are those of the model's embedder, or None.
+    Their vectors are those of the model's embedder, or None. ``taken_back`` has what was taken back at once, with what took
+    it back: that, if it says anything else, supersedes in its place.
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    found: dict[str, list[Successor]] = {}
+    found = {older: [Successor(newer, 1.0)] for older, newer in taken_back.items()}
+    texts = {one.id: one.text for one in candidates}
     chinese = han_share(query) > 0.0
     likely = [
         (older, newer, chance)
@@ -218,7 +220,10 @@ def outdated(
         if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
     ]
     for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
-        found.setdefault(candidates[older].id, []).append(Successor(candidates[newer].id, chance))
+        id_, by = candidates[older].id, candidates[newer].id
+        now = taken_back.get(by, by)
+        if id_ not in taken_back and not only_takes_back(texts[now]):
+            found.setdefault(id_, []).append(Successor(now, chance))
     return found
 
 
@@ -459,8 +464,13 @@ def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) 
 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
     a question in the past tense means is left open, except that what was wrong was wrong in the past as well. Where a
-    question asks for the speaker's own, that stands before what is true of another.
+    question asks for the speaker's own, that stands before what is true of another. A jest stands before what says only
+    that it was one.
     """
+    jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
+    if jests:
+        others = {older: newer for older, newer in replaced.items() if older not in jests}
+        return precedence(query, others, hits) | {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
     if asks_about_former(query):
         return _formers_first(query, replaced, hits)
     newest = {older: list(newer[-1:]) for older, newer in replaced.items()}

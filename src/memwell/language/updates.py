@@ -16,6 +16,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from memwell.language.claims import claims, corrects, in_jest
+from memwell.language.claims.chinese_objects import KIN as CHINESE_KIN
+from memwell.language.claims.chinese_objects import KIN_WORDS
+from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
+from memwell.language.claims.english_objects import SAME_KIN
+from memwell.language.entities import FIRST_NAMES
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
@@ -223,10 +228,11 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
     named, before = newer.holders - _KIN, older.holders - _KIN
-    if newer.about == OTHER and (
-        _are_two(named, before) or (older.about == OTHER and _are_two(named - _SPEAKER, before - _SPEAKER))
-    ):
-        return True
+    if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
+        if older.about == OTHER:
+            named, before = named - _SPEAKER, before - _SPEAKER
+        if _are_two(named, before):
+            return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
     # Who is joined by another stays where they are, but is alone no longer.
@@ -240,9 +246,29 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         return not newer.refers
     # In Chinese the speaker is often left out.
     of_speaker = older.about == SPEAKER or (
-        older.chinese and not older.about and older.holders == _SPEAKER and newer.words.isdisjoint(older.words)
+        older.chinese
+        and not older.about
+        and older.holders == _SPEAKER
+        and older.words.isdisjoint(newer.words - newer.holders)
     )
-    return of_speaker and newer.about == OTHER and not older.refers and (came or not newer.of_me)
+    if not of_speaker or newer.about != OTHER or older.refers:
+        return False
+    return came or not (newer.of_me or concerns(newer, older, newer.holders))
+
+
+def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> bool:
+    """Whether what happens to people concerns an earlier statement: it is about one of them, or was so only with one.
+
+    "Otis moved out" concerns "I share a flat with Otis", "Otis moved to Hull" does not.
+    """
+    for name in filter(None, people):
+        words = [word for word, kin in (_ZH_KIN if older.chinese else _EN_KIN).items() if kin == name]
+        found = re.search(
+            rf"([跟和与]|\b(?:with|and)(?: my| our)? )?(?:{'|'.join((name, *words))})", older.stated, re.I
+        )
+        if found and (not found[1] or "ends" in newer.cues):
+            return True
+    return False
 
 
 def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -255,6 +281,17 @@ _COMPANY = LazyPattern(
 ).search
 
 
+def _says_only_alone(one: StatedText, other: StatedText) -> bool:
+    """Whether one says that the speaker lives alone, and the other where, but not with whom."""
+    is_alone = one.holders == _SPEAKER and not one.refers and _ALONE(one.stated) is not None
+    return is_alone and "home" in other.topics and _COMPANY(other.stated) is None
+
+
+_ALONE = LazyPattern(
+    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!]?\Z|,| for\b| since\b)"
+    r"|(?:一直|都是|还是)?(?:一个人住|独居)(?!在)",
+    re.I,
+).search
 CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
 
@@ -262,7 +299,9 @@ CHANGE = frozenset({"begins", "changes", "ends"})
 def _about_other_things(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
     earlier = older.stated.lower()
-    if newer.owner and older.subject and newer.owner not in earlier:
+    if newer.owner and newer.owner not in earlier and (older.subject or older.about == SPEAKER):
+        return True
+    if _says_only_alone(newer, older) or _says_only_alone(older, newer):
         return True
     if newer.relative and newer.relative not in earlier:
         return True
@@ -387,29 +426,20 @@ def _en(hints: str, *alternatives: str, words: str = "") -> _Pattern:
     )
 
 
-_EN_KIN = {
-    word: kin
-    for kin, words in {
-        "child": "baby child kid kids children",
-        "parents": "parents folks",
-        "mother": "mother mom mum",
-        "father": "father dad",
-        "grandmother": "grandmother grandma",
-        "grandfather": "grandfather grandpa",
-        "partner": "wife husband partner girlfriend boyfriend fiancé fiancée fiance fiancee spouse",
-        **{
-            word: word
-            for word in "son daughter brother sister cousin aunt uncle niece nephew "
-            "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
-            "teacher advisor".split()
-        },
-    }.items()
-    for word in words.split()
-}
-_EN_ROLES = frozenset(
-    "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher advisor".split()
-)
-"""Roles that pass from one person to another, so that a statement about one is also about the speaker."""
+_PASSING = frozenset({"friend", "colleague", ""})
+"""Relations that pass from one person to another, so that a statement about one is also about the speaker."""
+
+
+def _kin(relation: str, usual: str) -> str:
+    """The word for a relative by which two statements are compared: wife and girlfriend may be the same person."""
+    if relation in ("married_to", "partner"):
+        return "partner"
+    return "child" if usual in _ANY_CHILD or usual.endswith(" child") else usual
+
+
+_ANY_CHILD = frozenset("kid kids child children baby".split())
+_EN_KIN = {word: _kin(relation, SAME_KIN.get(word, word)) for word, relation in ENGLISH_KIN.items()}
+_EN_ROLES = frozenset(_EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
 _EN_OWNED = LazyPattern(
     r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|"
     r"big|best|dear"
@@ -430,7 +460,7 @@ _EN_NAMED = LazyPattern(
     r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|"
     r"broke|bought|sold"
     r"|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
-).findall
+)
 _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
     "Correction Update Now Today From Since After Before If And But So As In On At Dr Dr. Everyone Someone Nobody".split()
@@ -457,7 +487,7 @@ _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
 _EN_RELATIVE = LazyPattern(
-    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
+    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |it's|s?he's|that's|.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
     rf"({'|'.join(_EN_KIN)})\b(?! is | was |'s name)"
 ).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
@@ -685,7 +715,7 @@ def _english(text: str) -> StatedText:
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
-        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
+        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) or _begins_with_person(text) else "",
         of_me=not _EN_ME.isdisjoint(parts),
         joins_me=_EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower))),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
@@ -696,6 +726,12 @@ def _english(text: str) -> StatedText:
         ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
         states=True,
     )
+
+
+def _begins_with_person(text: str) -> bool:
+    """Whether its first words are about someone by a usual name; any word is capital there."""
+    found = _EN_NAMED.match(text)
+    return found is not None and found[1] in FIRST_NAMES
 
 
 def _english_thing(lower: str) -> tuple[str, ...]:
@@ -740,13 +776,19 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
-    names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES]
+    names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED.findall(text) if name not in _EN_NO_NAMES]
     found.update([_EN_KIN.get(name, name) for name in names])
     if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
-    if "child" in found:
-        found.update(("daughter", "son"))
-    return frozenset(found)
+    return _with_members(found)
+
+
+def _with_members(people: Collection[str]) -> frozenset[str]:
+    """People, with those whom *parents* and *child* may mean."""
+    return frozenset(people).union(*(_MEMBERS.get(one, ()) for one in people))
+
+
+_MEMBERS = {"child": ("daughter", "son"), "parents": ("mother", "father")}
 
 
 # Chinese.
@@ -756,39 +798,18 @@ def _zh(hints: str, pattern: str) -> _Pattern:
     return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
-_ZH_KIN = {
-    word: kin
-    for kin, words in {
-        "孩子": "孩子 宝宝",
-        "女儿": "女儿 闺女",
-        "父母": "爸妈 父母",
-        "妈": "妈妈 母亲 老妈 妈",
-        "爸": "爸爸 父亲 老爸 爸",
-        "哥": "哥哥 哥",
-        "姐": "姐姐 姐",
-        "弟": "弟弟 弟",
-        "妹": "妹妹 妹",
-        "伴侣": "老婆 妻子 媳妇 太太 老公 丈夫 爱人",
-        **{
-            word: word
-            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 "
-            "房东".split()
-        },
-    }.items()
-    for word in words.split()
-}
-_ZH_ROLES = frozenset("同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split())
+_ZH_KIN = {word: _kin(*kin) for word, kin in CHINESE_KIN.items()}
+_ZH_ROLES = frozenset(_ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING)
 _ZH_OWNED = LazyPattern(
     "(?:\\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?"
-    rf"({'|'.join(_ZH_KIN)})(的(?!名字))?"
+    rf"({KIN_WORDS})(的(?!名字))?"
 ).finditer
-_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
+_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{KIN_WORDS})|的)|咱").search
 _ZH_TO_US = LazyPattern(
     "[搬回过来住进接到]*[跟和与同到来]?我们?家?(?:一起|一块儿?|这[儿里边]?|身边)+(?:来?住|来)?|[搬来进住到]+我们?家"
 ).sub
-_ZH_NAMED = LazyPattern(
-    "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
-).findall
+_ZH_NO_NAME = "[小老阿][时区学说家房师公婆大二三心伙板实]"
+_ZH_NAMED = LazyPattern(f"(?:\\A|[，。；,;])((?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))").findall
 _ZH_SUBJECT = LazyPattern(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([\u4e00-\u9fff]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
@@ -796,12 +817,13 @@ _ZH_SUBJECT = LazyPattern(
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([\u4e00-\u9fff]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
 ).match
+_ZH_ANY_THING = frozenset("的课会班")
 _ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
 _ZH_RELATIVE = LazyPattern(
-    rf"\A(?:我们?家?(?:{'|'.join(_ZH_KIN)})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
-    rf"({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])"
+    rf"\A(?:我们?家?(?:{KIN_WORDS})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
+    rf"({KIN_WORDS}|闺蜜|同学|对象)(?![是叫])"
 ).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
@@ -821,8 +843,11 @@ _ZH_KINDS = {
 _ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
 _ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
 _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
-_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
-_ZH_ONE_OF_MINE = LazyPattern(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
+_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{KIN_WORDS})|们?的)").match
+_ZH_ONE_OF_MINE = LazyPattern(
+    rf"(?:现在)?我们?家?的?(?:{KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
+    rf"|(?:{KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
+).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
@@ -946,7 +971,7 @@ def _chinese(text: str) -> StatedText:
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
-        moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
+        moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
@@ -997,4 +1022,4 @@ def _chinese_holders(text: str) -> frozenset[str]:
     found.update(name.lower() for name in _ZH_NAMED(text))
     if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(text):
         found.add("")
-    return frozenset(found)
+    return _with_members(found)

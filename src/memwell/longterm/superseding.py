@@ -25,7 +25,17 @@ from memwell.language.asking import asks_about_former, asks_about_past, before_w
 from memwell.language.claims import USER, claims
 from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts
 from memwell.language.segment import query_terms
-from memwell.language.updates import CHANGE, CUES, compared, corrects_earlier, is_about_another, only_takes_back, statement
+from memwell.language.updates import (
+    CHANGE,
+    CUES,
+    SPEAKER,
+    compared,
+    concerns,
+    corrects_earlier,
+    is_about_another,
+    only_takes_back,
+    statement,
+)
 from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
 
@@ -133,9 +143,10 @@ class PairModel(NamedTuple):
         found = values_of(candidates, both, older, newer)
         values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
-        # Where the words are clear, or give another value to what has one at a time, there is nothing to guess.
-        certain = _CERTAIN * np.maximum(found["other_value"], found["clear"])
-        chances = np.maximum(self.chances(values, rows, older, newer), certain)
+        chances = self.chances(values, rows, older, newer)
+        if vectors is None:
+            # Words alone say little, except that another value was given to what has one at a time.
+            chances = np.maximum(chances, _CERTAIN * found["other_value"])
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -310,15 +321,24 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if not (earlier.holds and later.states) or is_about_another(later, earlier):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
-    who = newer.traits.speaker.strip().lower() or USER
-    return not (_of_two_people(now, before, who) or denies_another(now, before))
+    return not (_of_two_people(newer, older) or denies_another(now, before))
 
 
-def _of_two_people(now: Sequence[StatedFact], before: Sequence[StatedFact], speaker: str) -> bool:
-    """Whether all facts are of the speaker and relatives, and those of one memory of other people than the other's."""
-    later, earlier = ({one.subject for one in facts} for facts in (now, before))
-    known = all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier)
-    return bool(later and earlier) and known and later.isdisjoint(earlier)
+def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
+    """Whether the facts of one memory are of other people than the other's: the speaker, relatives and others by name.
+
+    A name may be a relative's, but never the speaker's.
+    """
+    speaker = newer.traits.speaker.strip().lower() or USER
+    later, earlier = ({one.subject for one in _stated_facts(hit)} for hit in (newer, older))
+    if not later or not later.isdisjoint(earlier):
+        return False
+    if earlier and all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier):
+        return True
+    said, before = statement(newer.text), statement(older.text)
+    of_speaker = earlier == {speaker} or (not earlier and before.about == SPEAKER)
+    of_other = said.stated.lower().startswith(tuple(later))
+    return of_speaker and of_other and not (said.of_me or said.numbers or concerns(said, before, later))
 
 
 def speaks_for(newer: Traits, older: Traits) -> bool:

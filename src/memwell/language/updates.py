@@ -288,8 +288,7 @@ def _says_only_alone(one: StatedText, other: StatedText) -> bool:
 
 
 _ALONE = LazyPattern(
-    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!]?\Z|,| for\b| since\b)"
-    r"|(?:一直|都是|还是)?(?:一个人住|独居)(?!在)",
+    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!]?\Z|,| for\b| since\b)|(?:一直|都是|还是)?(?:一个人住|独居)(?!在)",
     re.I,
 ).search
 CHANGE = frozenset({"begins", "changes", "ends"})
@@ -441,9 +440,8 @@ _ANY_CHILD = frozenset("kid kids child children baby".split())
 _EN_KIN = {word: _kin(relation, SAME_KIN.get(word, word)) for word, relation in ENGLISH_KIN.items()}
 _EN_ROLES = frozenset(_EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
 _EN_OWNED = LazyPattern(
-    r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|"
-    r"big|best|dear"
-    r"|current|thesis)\s+)*|the\s+(?=baby))"
+    r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|big"
+    r"|best|dear|current|thesis)\s+)*|the\s+(?=baby))"
     rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
 _EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
@@ -454,12 +452,9 @@ _EN_TO_US = LazyPattern(
 ).sub
 _EN_IS_MY = LazyPattern(r"\bis (?:my|our)\b").search
 _EN_NAMED = LazyPattern(
-    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? "
-    r")?([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
-    r"was|has|had"
-    r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|"
-    r"broke|bought|sold"
-    r"|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
+    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? )?([A-Z][\w&.-]*)(?='s\b"
+    r"|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|was|has|had|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got"
+    r"|went|came|took|gave|made|began|became|broke|bought|sold|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
 )
 _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
@@ -470,18 +465,16 @@ _EN_SUBJECT = LazyPattern(
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
 _EN_THING = LazyPattern(
-    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
-    r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
-    r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
-    r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
-    r"|which|who"
-    r"|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? "
+    r"?[a-z]+(?:ed|t|d) )?(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved"
+    r"|starts|started|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of"
+    r"|with|and|from|that|which|who|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my"
+    r"|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
-    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
-    r"((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
-    r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
-    r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
+    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been"
+    r"|was|were|got|is|are|gets) (?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved"
+    r"|changed)|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match
 _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
@@ -512,8 +505,7 @@ _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our
 
 _EN_COUNTS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen "
-    "twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
 )
 _EN_NUMBERS = frozenset(
     f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday "
@@ -528,8 +520,7 @@ _EN_BEGINS = _en(
     r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
     r"(?:passed|reached) \d",
     words="started began joined hired bought found finally again adopted raise beat graduated recovered repaired "
-    "fixed reopened "
-    "restarted opened",
+    "fixed reopened restarted opened",
 )  # fmt: skip
 _EN_CHANGES = _en(
     "now these from moved moving down up back went gone come came got was were late took is are feels not fallen "
@@ -541,18 +532,14 @@ _EN_CHANGES = _en(
     r"of late\b", r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b",
     r"not \d", r"fallen (?:in|out of) love\b", r"brought forward\b", r"put (?:it |\w+ \w+ )?off until\b", r"for good\b",
     words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace "
-    "transferred "
-    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
-    "pushed rather "
-    "turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only "
-    "lately settled "
-    "dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced doubled halved "
-    "dropped rose retimed reshuffled bumped shifted slipped rebooked discharged",
+    "transferred converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
+    "pushed rather turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo "
+    "only lately settled dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced "
+    "doubled halved dropped rose retimed reshuffled bumped shifted slipped rebooked discharged",
 )  # fmt: skip
 _EN_ENDS = _en(
-    "stepped called dropped backed "
-    "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
-    "handed took got goodbye put came come taken ran run ways gone",
+    "stepped called dropped backed longer more gave given broke broken split fell passed off laid rid moved threw never "
+    "stand grown cut pulled handed took got goodbye put came come taken ran run ways gone",
     r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
     r"brok(?:e|en) up\b",
     r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
@@ -563,9 +550,8 @@ _EN_ENDS = _en(
     r"(?:came|come|taken) off\b",
     r"(?:ran|run) out\b", r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
     words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
-    "unsubscribed "
-    "dumped ditched "
-    "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced lapsed expired shut",
+    "unsubscribed dumped ditched dropped quit sold died left fired ended deleted returned swapped traded exchanged "
+    "replaced lapsed expired shut",
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
@@ -580,33 +566,26 @@ _EN_PAST = _en(
 )  # fmt: skip
 _EN_WAS = frozenset("was were had did didn't wasn't lived worked played went".split())
 _EN_PLANS = _en(
-    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping "
-    "if going "
-    "will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll "
-    "it'll remind "
-    "book says said",
-    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|"
-    r"hop(?:e|es|ing)|if"
-    r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
-    r"that)\b",
+    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping if "
+    "going will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll "
+    "it'll remind book says said",
+    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|hop(?:e|es"
+    r"|ing)|if|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says"
+    r"|said that)\b",
 )
 _EN_SUPPOSED = LazyPattern(
     r"\b(?:might|maybe|perhaps|(?:i|we|he|she|they) may|would (?:like|love) to|(?:i|we)'d (?:like|love) to|wouldn't mind"
     r"|thinking (?:about|of)|considering|hop(?:e|ing) to|dream(?:ing)? of|tempted to|suppose|not sure (?:if|whether)"
-    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif"
-    r"|(?:nearly|almost) (?:sold|bought|left|quit|\w+ed)"
-    r"|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) (?:my|i)"
-    r"|in my (?:youth|childhood|\w+ies)|in those days)\b",
+    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif|(?:nearly|almost) (?:sold|bought|left|quit"
+    r"|\w+ed)|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) "
+    r"(?:my|i)|in my (?:youth|childhood|\w+ies)|in those days)\b",
     re.IGNORECASE,
 ).search
 _EN_SENTENCE_PART = LazyPattern(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
 _EN_EVENT = LazyPattern(
-    r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
-    r"were|did|"
-    r"had|went|bought"
-    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove|slept|"
-    r"dreamt|forgot"
-    r"|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
+    r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were"
+    r"|did|had|went|bought|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove"
+    r"|slept|dreamt|forgot|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
 ).search
 _EN_DENIED = LazyPattern(r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)").findall
 _EN_DENIALS = frozenset("not isn't wasn't".split())
@@ -614,13 +593,12 @@ _EN_GENERIC = frozenset(
     {
         *(term for word in STOP_WORDS["en"] for term in query_terms(word)),
         *query_terms(
-            "live lives living moved moving now new change changed switch switched longer anymore actually "
-            "correction sorry "
-            "wrong currently moment morning evening night week month year minute hour euro dollar pound km kilo am pm "
-            "like love enjoy prefer hate favourite favorite really own have has speak play watch read buy bought visit "
-            "subscribe called name names person people start started stop stopped found got left quit sold died gave "
-            "every each today once daily use uses city town eat drink meet met going may "
-            "finally only instead again rather become sometimes usually always never lately please answer need big small"
+            "live lives living moved moving now new change changed switch switched longer anymore actually correction "
+            "sorry wrong currently moment morning evening night week month year minute hour euro dollar pound km kilo am "
+            "pm like love enjoy prefer hate favourite favorite really own have has speak play watch read buy bought visit "
+            "subscribe called name names person people start started stop stopped found got left quit sold died gave every "
+            "each today once daily use uses city town eat drink meet met going may finally only instead again rather "
+            "become sometimes usually always never lately please answer need big small"
         ),
         *(term for word in (*_EN_KIN, *_EN_NUMBERS) for term in query_terms(word)),
         *(term for one in (_EN_BEGINS, _EN_CHANGES, _EN_ENDS) for word in one.words for term in query_terms(word)),
@@ -631,9 +609,8 @@ _EN_GENERIC = frozenset(
 
 _EN_TOPICS = {
     "home": _en(
-        "live lives living reside resides based stay stays staying have has share moved moving relocated settled "
-        "renting rent place "
-        "bought home",
+        "live lives living reside resides based stay stays staying have has share moved moving relocated settled renting "
+        "rent place bought home",
         r"(?:live|lives|living|reside|resides|based|stay|stays|staying) (?:in|at|on|with|near|outside|by)\b",
         r"ha(?:ve|s) an? (?:flat|house|apartment|place) (?:in|near|outside)\b",
         r"share (?:the|a|my) (?:flat|house|apartment)\b",
@@ -642,20 +619,17 @@ _EN_TOPICS = {
         r"rent an? (?:flat|studio|room|house|apartment)\b", r"bought an? (?:house|flat|apartment|condo)\b", r"my home is\b",
     ),
     "job": _en(
-        "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as "
-        "became become "
-        "teaching lead he's she's",
+        "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as became "
+        "become teaching lead he's she's",
         r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)",
         r"joined \w", r"hired\b",
         r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b", r"between jobs\b",
         r"out of work\b", r"new job\b", r"promoted\b",
         r"laid off\b",
         r"teaching\b", r"team lead\b", r"job is\b",
-        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|"
-        r"judge|coach|ceo"
-        r"|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer|"
-        r"tender|gardener"
-        r"|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
+        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|judge"
+        r"|coach|ceo|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer"
+        r"|tender|gardener|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
     ),
     "love": _en(
         "dating seeing engaged married divorced broke split separated widowed relationship single girlfriend boyfriend "
@@ -798,13 +772,14 @@ def _zh(hints: str, pattern: str) -> _Pattern:
     return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
-_ZH_KIN = {word: _kin(*kin) for word, kin in CHINESE_KIN.items()}
-_ZH_ROLES = frozenset(_ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING)
+_ZH_KIN = {word: _kin(*kin) for word, kin in CHINESE_KIN.items()} | {"医生": "doctor", "大夫": "doctor"}
+_ZH_ROLES = frozenset(_ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING) | {"doctor"}
+_ZH_KIN_WORDS = f"{KIN_WORDS}|医生|大夫"
 _ZH_OWNED = LazyPattern(
     "(?:\\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?"
-    rf"({KIN_WORDS})(的(?!名字))?"
+    rf"({_ZH_KIN_WORDS})(的(?!名字))?"
 ).finditer
-_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{KIN_WORDS})|的)|咱").search
+_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{_ZH_KIN_WORDS})|的)|咱").search
 _ZH_TO_US = LazyPattern(
     "[搬回过来住进接到]*[跟和与同到来]?我们?家?(?:一起|一块儿?|这[儿里边]?|身边)+(?:来?住|来)?|[搬来进住到]+我们?家"
 ).sub
@@ -822,8 +797,8 @@ _ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
 _ZH_RELATIVE = LazyPattern(
-    rf"\A(?:我们?家?(?:{KIN_WORDS})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
-    rf"({KIN_WORDS}|闺蜜|同学|对象)(?![是叫])"
+    rf"\A(?:我们?家?(?:{_ZH_KIN_WORDS})的|(?!老[公婆爸妈板师])(?:[小老阿][\u4e00-\u9fff]|[A-Za-z]+)家?的?)"
+    rf"({_ZH_KIN_WORDS}|闺蜜|同学|对象)(?![是叫])"
 ).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
@@ -843,10 +818,10 @@ _ZH_KINDS = {
 _ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
 _ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
 _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
-_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{KIN_WORDS})|们?的)").match
+_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{_ZH_KIN_WORDS})|们?的)").match
 _ZH_ONE_OF_MINE = LazyPattern(
-    rf"(?:现在)?我们?家?的?(?:{KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
-    rf"|(?:{KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
+    rf"(?:现在)?我们?家?的?(?:{_ZH_KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
+    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
 ).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
@@ -854,8 +829,7 @@ _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = LazyPattern(
     rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
-    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])"
-    rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
+    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
 _ZH_BEGINS = _zh(
     "又开满到结交出领买找拿录入已生回毕",
@@ -863,16 +837,13 @@ _ZH_BEGINS = _zh(
 )
 _ZH_CHANGES = _zh(
     "现如目改换搬升涨降跳变转推提延从以今其更不说写记弄打瘦胖减扩刷迷爱只住当定剪染烫挪移放重调缩加增剩往设派安",
-    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|"
-    "更正|不对|"
-    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|"
-    "剪[短了]|[染烫]|重新|挪|移|延|[往]后|设成|派[到去]|定居|安[顿家]",
+    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|更正|不对|[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上"
+    "|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|剪[短了]|[染烫]|重新|挪|移|延|[往]后|设成|派[到去]|定居|安[顿家]",
 )
 _ZH_ENDS = _zh(
     "卸不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢拆散到出痊好",
-    "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
-    "分手|离[婚开职]|关门|倒闭|去世|走了|"
-    "调走|搬走|闹翻|绝交|注销|扔[了下]|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢[掉了]|拆[了掉]|散伙|没续|到期|出院|痊愈|好了",
+    "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|分手|离[婚开职]|关门|倒闭|去世|走了|调走|搬走|闹翻|绝交|注销"
+    "|扔[了下]|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢[掉了]|拆[了掉]|散伙|没续|到期|出院|痊愈|好了",
 )
 _ZH_ADDS = _zh(
     "也还另此同除依仍一说怕再", "也|还(?!在|没|清|剩)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
@@ -883,8 +854,7 @@ _ZH_PAST = _zh(
 )
 _ZH_PLANS = _zh(
     "能虑想果要许划备望明下将定算醒请该说",
-    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
-    "请[订帮]|应该|说[他她]",
+    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|请[订帮]|应该|说[他她]",
 )
 _ZH_SUPPOSED = LazyPattern(
     "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
@@ -900,11 +870,8 @@ _ZH_EVENT = LazyPattern(
 ).search
 _ZH_DENIED = LazyPattern("(?:不是|不叫|不在|并非)([\u4e00-\u9fff\\w]{2,8})").findall
 _ZH_SMALL = LazyPattern(
-    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|"
-    "开始|喜欢|讨厌|其实|更正|不对|最爱|"
-    "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|"
-    "[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
-    "看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
+    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|开始|喜欢|讨厌|其实|更正|不对|最爱|最好|特别|小时|分钟|我们?|咱们?|你们?|他们?"
+    "|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
 )
 _ZH_GENERIC = frozenset(_ZH_KIN) | frozenset(
     "工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split()
@@ -918,11 +885,8 @@ _ZH_TOPICS = {
     ),
     "job": _zh(
         "班槽业职辞工做当教开是干",
-        "兼职|全职|上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|"
-        "销售|设计|"
-        "开发|会计|老师|运营)|"
-        "当(?:店员|老师|主管|经理|司机|医生|护士|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|"
-        "护士|医生|司机|程序员|会计)",
+        "兼职|全职|上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|销售|设计|开发|会计|老师|运营)|当(?:店员|老师|主管|经理|司机|医生|护士"
+        "|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|护士|医生|司机|程序员|会计)",
     ),
     "shift": _zh("班", "[夜白早晚中]班"),
     "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|婚约|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),
@@ -960,6 +924,19 @@ _ZH_CUES = {
 
 _KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
 _RELATIVES = _KIN - _EN_ROLES - _ZH_ROLES
+
+
+_OF_SPEAKER = LazyPattern(
+    rf"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\A我们?(?!家?的?(?:{_ZH_KIN_WORDS})|的)", re.IGNORECASE
+).search
+_OF_OTHERS = LazyPattern(
+    rf"\bwho\b|\bmy (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b|谁|哪位|{_ZH_KIN_WORDS}", re.IGNORECASE
+).search
+
+
+def asks_of_speaker(query: str) -> bool:
+    """Whether a question is for what the speaker does or is, and names nobody else."""
+    return _OF_SPEAKER(query) is not None and _OF_OTHERS(query) is None
 
 
 def _chinese(text: str) -> StatedText:

@@ -28,7 +28,9 @@ from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
     CUES,
+    OTHER,
     SPEAKER,
+    asks_of_speaker,
     compared,
     concerns,
     corrects_earlier,
@@ -57,6 +59,8 @@ _LEAST_ANSWERING = 5e-3
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
+_LEAST_OWN = 0.1
+"""What is the speaker's own stands before what is another's from this part of its relevance on."""
 _MOST_ODDS = 30.0
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -143,10 +147,8 @@ class PairModel(NamedTuple):
         found = values_of(candidates, both, older, newer)
         values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
-        chances = self.chances(values, rows, older, newer)
-        if vectors is None:
-            # Words alone say little, except that another value was given to what has one at a time.
-            chances = np.maximum(chances, _CERTAIN * found["other_value"])
+        # Where another value is given to what has one at a time, there is nothing to guess.
+        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -491,22 +493,26 @@ def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) 
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
         return precedence(query, others, hits) | {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
-    if asks_about_former(query):
-        return _formers_first(query, replaced, hits)
-    newest = {older: list(newer[-1:]) for older, newer in replaced.items()}
-    if asks_about_past(query):
-        return {older: newer for older, newer in newest.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, [hit for id_, hit in hits.items() if id_ not in replaced])
-    return {id_: [*own.get(id_, ()), *newest.get(id_, ())] for id_ in {**own, **newest}}
+    order = {older: list(newer[-1:]) for older, newer in replaced.items()}
+    former = asks_about_former(query)
+    if former:
+        order = _formers_first(query, replaced, hits)
+    elif asks_about_past(query):
+        return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
+    own = _own_first(query, hits, replaced, former)
+    return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
 _OWN = [
     (re.compile(pattern, re.IGNORECASE).search, frozenset(relations.split()))
     for pattern, relations in (
-        (r"\bwhere do (?:i|we) live\b|我们?(?:家)?(?:现在)?(?:住|家)在?(?:哪|什么地方)", "lives_in"),
         (
-            r"\bwhere do i work\b|\bwho do i work for\b|\bwhat(?:'s| is) my job\b|\bwhat do i do for (?:a living|work)\b"
-            r"|我(?:现在)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
+            r"\bwhere d(?:o|id) (?:i|we) live\b|我们?(?:家)?(?:现在|以前|之前|原来)?(?:住|家)在?(?:哪|什么地方)",
+            "lives_in",
+        ),
+        (
+            r"\bwhere d(?:o|id) i work\b|\bwho d(?:o|id) i work for\b|\bwhat(?:'s| is) my job\b|\bwhat do i do for (?:a living|work)\b"
+            r"|我(?:现在|以前|之前|原来)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
             "works_at works_in occupation",
         ),
         (r"\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)", "age"),
@@ -517,17 +523,48 @@ _OWN = [
 """Questions for what is true of the speaker, and the relations that answer them."""
 
 
-def _own_first(query: str, hits: Sequence[ComparedHit]) -> dict[str, list[Successor]]:
-    """The speaker's own best answer before every hit that answers only of others, by their ids."""
+def _own_first(
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, former: bool
+) -> dict[str, list[Successor]]:
+    """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
+
+    What states a relation that is asked for stands before all that do not. Without one, the best hit that is not about
+    another person stands before those that are, if it is not much less relevant.
+    """
     relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
-    own: list[ComparedHit] = []
-    others: list[ComparedHit] = []
-    for hit in hits if relations else ():
-        subjects = {one.subject for one in _stated_facts(hit) if one.relation in relations and not one.negated}
-        if subjects:
-            (own if (hit.traits.speaker.strip().lower() or USER) in subjects else others).append(hit)
-    best = max(own, key=lambda hit: (hit.relevance, hit.order), default=None)
-    return {} if best is None else {hit.id: [Successor(best.id, 1.0)] for hit in others}
+    own = {id_ for id_, hit in hits.items() if _states_own(hit, relations)}
+    others = {id_ for id_, hit in hits.items() if id_ not in own and (own or _is_of_another(hit))}
+    if not own and (not others or not asks_of_speaker(query)):
+        return {}
+    least = 0.0 if own else _LEAST_OWN * max(hits[id_].relevance for id_ in others)
+    some = [hits[id_] for id_ in own or hits.keys() - others if hits[id_].relevance >= least]
+    best = max(some, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
+    if best is None:
+        return {}
+    if own:
+        # What tells of a later change of the speaker's may be what is so now.
+        others = {
+            id_ for id_ in others if hits[id_].order < best.order or _is_of_another(hits[id_]) or _is_plain(hits[id_])
+        }
+    others -= {best.id, *(one.id for one in replaced.get(best.id, ()))}
+    return {id_: [Successor(best.id, 1.0 if own else 0.5)] for id_ in others}
+
+
+def _is_plain(hit: ComparedHit) -> bool:
+    return CHANGE.isdisjoint(statement(hit.text).cues)
+
+
+def _states_own(hit: ComparedHit, relations: frozenset[str]) -> bool:
+    """Whether a hit states one of the relations of its speaker."""
+    speaker = hit.traits.speaker.strip().lower() or USER
+    return any(one.relation in relations and one.subject == speaker and not one.negated for one in _stated_facts(hit))
+
+
+def _is_of_another(hit: ComparedHit) -> bool:
+    """Whether a hit is about someone else and not about its speaker, by its first words or by all its facts."""
+    speaker = hit.traits.speaker.strip().lower() or USER
+    said, subjects = statement(hit.text), {one.subject for one in _stated_facts(hit)}
+    return (said.about == OTHER and not said.of_me) or (bool(subjects) and speaker not in subjects)
 
 
 def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:

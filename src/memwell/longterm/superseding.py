@@ -49,6 +49,8 @@ COMPARED = 10
 """How many of them may be superseded, the best ones, and how many may supersede, those whose vectors make it likeliest."""
 LEAST: Final = 0.44
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
+_LEAST_FORMER: Final = 0.25
+"""The same, for the order alone, where a question asks what is so no longer: then something has changed."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
 _ACROSS = 0.7
@@ -224,6 +226,8 @@ def outdated(
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
+    if vectors is not None and asks_about_former(query):
+        least = _LEAST_FORMER
     found = {older: [Successor(newer, 1.0)] for older, newer in taken_back.items()}
     texts = {one.id: one.text for one in candidates}
     chinese = han_share(query) > 0.0
@@ -391,7 +395,7 @@ def meant_and_whole(
     """
     parts = {older: outdated_part(hits[older], hits[newer[-1].id]) for older, newer in replaced.items()}
     meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
-    whole = [older for older, part in parts.items() if part is None]
+    whole = [older for older, part in parts.items() if part is None and replaced[older][-1].probability >= LEAST]
     return {older: replaced[older] for older in meant}, {older: replaced[older][-1].id for older in whole}
 
 

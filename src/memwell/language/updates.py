@@ -34,9 +34,6 @@ _SENTENCE = LazyPattern(r"(?<=[.!?。！？\n])")
 _ASKED = LazyPattern(
     r"[?？]\W*\Z|吗[。！!]?\s*\Z|(?:什么|[哪谁几]|怎么|多少|为何|不[^，。]{1,3})[^，。？！]*呢[。！!]?\s*\Z"
 ).search
-_WANTS = LazyPattern(
-    r"\blooking for (?:some|any|a few|tips|advice|ideas|inspiration|information|suggestions|recommendations)\b", re.I
-).search
 
 
 class StatedText(NamedTuple):
@@ -72,9 +69,7 @@ class StatedText(NamedTuple):
     about: str = ""
     """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
     of_me: bool = False
-    """Whether it speaks of the speaker, also with others."""
-    joins_me: bool = False
-    """Whether it speaks of the speaker only as someone to whom another came: "My mum moved in with us"."""
+    """Whether it speaks of the speaker, not only as someone to whom another came: "My mum moved in with us"."""
     refers: bool = False
     """Whether *he*, *she* or *it* may mean someone that was named before."""
     chinese: bool = False
@@ -105,7 +100,7 @@ def statement(text: str) -> StatedText:
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
-    return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
+    return read._replace(holds=len(text) <= _LONGEST_HELD)
 
 
 def _only_supposed(text: str, chinese: bool) -> bool:
@@ -235,12 +230,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
             return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
-    # Who is joined by another stays where they are, but is alone no longer.
-    came = newer.of_me and newer.joins_me and _COMPANY(older.stated) is None
-    if came and older.of_me and older.holders <= _SPEAKER:
-        return True
-    others = newer.holders - _SPEAKER if came else newer.holders
-    if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
+    if newer.holders and _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers
@@ -253,7 +243,8 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     )
     if not of_speaker or newer.about != OTHER or older.refers:
         return False
-    return came or not (newer.of_me or concerns(newer, older, newer.holders))
+    # Who was alone is so no longer when another comes.
+    return not (newer.of_me or concerns(newer, older, newer.holders) or _SINGLE(older.stated))
 
 
 def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> bool:
@@ -276,20 +267,18 @@ def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
-_COMPANY = LazyPattern(
-    r"\b(?:alone|(?:by|to) myself|on my own|with|single|just me)\b|一个人|独[居自]|单身|[跟和与]", re.I
-).search
+_SINGLE = LazyPattern(r"\b(?:alone|(?:by|to) myself|on my own|single|just me)\b|一个人|独[居自]|单身", re.I).search
+_COMPANY = LazyPattern(r"\bwith\b|[跟和与]", re.I).search
 
 
 def _says_only_alone(one: StatedText, other: StatedText) -> bool:
     """Whether one says that the speaker lives alone, and the other where, but not with whom."""
     is_alone = one.holders == _SPEAKER and not one.refers and _ALONE(one.stated) is not None
-    return is_alone and "home" in other.topics and _COMPANY(other.stated) is None
+    return is_alone and "home" in other.topics and (_SINGLE(other.stated) or _COMPANY(other.stated)) is None
 
 
 _ALONE = LazyPattern(
-    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!]?\Z|,| for\b| since\b)|(?:一直|都是|还是)?(?:一个人住|独居)(?!在)",
-    re.I,
+    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!,]|\Z| for\b| since\b)|(?:一个人住|独居)(?!在)", re.I
 ).search
 CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
@@ -497,7 +486,7 @@ _EN_KINDS = {
 }
 _EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
 _EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
-_EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
+_EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|we)\b").match
 _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
@@ -690,8 +679,7 @@ def _english(text: str) -> StatedText:
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
         about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) or _begins_with_person(text) else "",
-        of_me=not _EN_ME.isdisjoint(parts),
-        joins_me=_EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower))),
+        of_me=_speaks_of_me(lower),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
@@ -700,6 +688,10 @@ def _english(text: str) -> StatedText:
         ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
         states=True,
     )
+
+
+def _speaks_of_me(lower: str) -> bool:
+    return not _EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower)))
 
 
 def _begins_with_person(text: str) -> bool:
@@ -752,7 +744,7 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
             return frozenset(found)
     names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED.findall(text) if name not in _EN_NO_NAMES]
     found.update([_EN_KIN.get(name, name) for name in names])
-    if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
+    if not found or _speaks_of_me(lower) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
     return _with_members(found)
 
@@ -953,8 +945,7 @@ def _chinese(text: str) -> StatedText:
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
         # The first one may belong to 我朋友.
-        of_me="我" in text[2:],
-        joins_me="我" not in _ZH_TO_US("", text)[2:],
+        of_me="我" in _ZH_TO_US("", text)[2:],
         refers=_ZH_PRONOUNS(text) is not None,
         holders=_chinese_holders(text),
         words=_chinese_words(text),
@@ -997,6 +988,6 @@ def _chinese_holders(text: str) -> frozenset[str]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)
     found.update(name.lower() for name in _ZH_NAMED(text))
-    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(text):
+    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(_ZH_TO_US("", text)):
         found.add("")
     return _with_members(found)

@@ -515,7 +515,8 @@ _OWN = [
             "lives_in",
         ),
         (
-            r"\bwhere d(?:o|id) i work\b|\bwho d(?:o|id) i work for\b|\bwhat(?:'s| is) my job\b|\bwhat do i do for (?:a living|work)\b"
+            r"\bwhere d(?:o|id) i work\b|\bwho d(?:o|id) i work for\b|\bwhat(?:'s| is) my job\b"
+            r"|\bwhat do i do for (?:a living|work)\b"
             r"|我(?:现在|以前|之前|原来)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
             "works_at works_in occupation",
         ),
@@ -532,30 +533,30 @@ def _own_first(
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 
-    What states a relation that is asked for stands before all that do not. Without one, the best hit that is not about
-    another person stands before those that are, if it is not much less relevant.
+    What states a relation that is asked for stands before all that do not, but for what tells of a later change of the
+    speaker's. Without one, the best hit that is not about another stands before those that are, if it is not much less
+    relevant.
     """
     relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
-    own = {id_ for id_, hit in hits.items() if _states_own(hit, relations)}
-    others = {id_ for id_, hit in hits.items() if id_ not in own and (own or _is_of_another(hit))}
-    if not own and (not others or not asks_of_speaker(query)):
-        return {}
-    least = 0.0 if own else _LEAST_OWN * max(hits[id_].relevance for id_ in others)
-    some = [hits[id_] for id_ in own or hits.keys() - others if hits[id_].relevance >= least]
-    best = max(some, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
+    of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit)}
+    own = [hit for hit in hits.values() if _states_own(hit, relations)]
+    behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
+    if not own:
+        if not of_others or not asks_of_speaker(query):
+            return {}
+        least = _LEAST_OWN * max(hits[id_].relevance for id_ in of_others)
+        own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
+        behind, probability = of_others, 0.5
+    best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
     if best is None:
         return {}
-    if own:
-        # What tells of a later change of the speaker's may be what is so now.
-        others = {
-            id_ for id_ in others if hits[id_].order < best.order or _is_of_another(hits[id_]) or _is_plain(hits[id_])
-        }
-    others -= {best.id, *(one.id for one in replaced.get(best.id, ()))}
-    return {id_: [Successor(best.id, 1.0 if own else 0.5)] for id_ in others}
+    later = {id_ for id_ in hits.keys() - of_others if hits[id_].order > best.order and _tells_of_change(hits[id_])}
+    successors = {one.id for one in replaced.get(best.id, ())}
+    return {id_: [Successor(best.id, probability)] for id_ in behind - later - successors}
 
 
-def _is_plain(hit: ComparedHit) -> bool:
-    return CHANGE.isdisjoint(statement(hit.text).cues)
+def _tells_of_change(hit: ComparedHit) -> bool:
+    return not CHANGE.isdisjoint(statement(hit.text).cues)
 
 
 def _states_own(hit: ComparedHit, relations: frozenset[str]) -> bool:

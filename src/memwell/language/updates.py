@@ -119,16 +119,7 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
-CUES = (
-    "begins",
-    "changes",
-    "ends",
-    "adds",
-    "past",
-    "plans",
-    "happened",
-    "asks",
-)
+CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks")
 """What a statement may tell of, as its words show."""
 
 
@@ -530,14 +521,12 @@ _EN_ENDS = _en(
     "stepped called dropped backed longer more gave given broke broken split fell passed off laid rid moved threw never "
     "stand grown cut pulled handed took got goodbye put came come taken ran run ways gone",
     r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
-    r"brok(?:e|en) up\b",
-    r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
+    r"brok(?:e|en) up\b", r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
-    r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
-    r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b", r"stepped down\b", r"called off\b",
-    r"(?:dropped|backed) out\b", r"no more \w", r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b",
-    r"(?:came|come|taken) off\b",
-    r"(?:ran|run) out\b", r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
+    r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b", r"handed (?:\w+ ){1,4}(?:over|in)\b",
+    r"handed (?:over|in)\b", r"stepped down\b", r"called off\b", r"(?:dropped|backed) out\b", r"no more \w",
+    r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b", r"(?:came|come|taken) off\b", r"(?:ran|run) out\b",
+    r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
     words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
     "unsubscribed dumped ditched dropped quit sold died left fired ended deleted returned swapped traded exchanged "
     "replaced lapsed expired shut",
@@ -611,11 +600,9 @@ _EN_TOPICS = {
         "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as became "
         "become teaching lead he's she's",
         r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)",
-        r"joined \w", r"hired\b",
-        r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b", r"between jobs\b",
-        r"out of work\b", r"new job\b", r"promoted\b",
-        r"laid off\b",
-        r"teaching\b", r"team lead\b", r"job is\b",
+        r"joined \w", r"hired\b", r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b",
+        r"between jobs\b", r"out of work\b", r"new job\b", r"promoted\b", r"laid off\b", r"teaching\b", r"team lead\b",
+        r"job is\b",
         r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|judge"
         r"|coach|ceo|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer"
         r"|tender|gardener|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
@@ -654,14 +641,7 @@ _EN_TOPICS = {
     ),
     "car": _en("drive drives driving car", r"driv(?:e|es|ing) an? \w", r"(?:bought|got) an? (?:new )?car\b"),
 }  # fmt: skip
-_EN_CUES = {
-    "begins": _EN_BEGINS,
-    "changes": _EN_CHANGES,
-    "ends": _EN_ENDS,
-    "adds": _EN_ADDS,
-    "past": _EN_PAST,
-    "plans": _EN_PLANS,
-}
+_EN_CUES = dict(zip(CUES, (_EN_BEGINS, _EN_CHANGES, _EN_ENDS, _EN_ADDS, _EN_PAST, _EN_PLANS), strict=False))
 
 
 def _english(text: str) -> StatedText:
@@ -904,14 +884,7 @@ _ZH_TOPICS = {
     "car": _zh("开骑", "开一辆|开的是|开车|骑车上班"),
     "office days": _zh("公", "去公司|远程办公|居家办公"),
 }
-_ZH_CUES = {
-    "begins": _ZH_BEGINS,
-    "changes": _ZH_CHANGES,
-    "ends": _ZH_ENDS,
-    "adds": _ZH_ADDS,
-    "past": _ZH_PAST,
-    "plans": _ZH_PLANS,
-}
+_ZH_CUES = dict(zip(CUES, (_ZH_BEGINS, _ZH_CHANGES, _ZH_ENDS, _ZH_ADDS, _ZH_PAST, _ZH_PLANS), strict=False))
 
 
 _KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
@@ -927,7 +900,7 @@ _OF_OTHERS = LazyPattern(
 
 
 def asks_of_speaker(query: str) -> bool:
-    """Whether a question is for what the speaker does or is, and names nobody else."""
+    """Whether a question is for what the speaker does or is, and names no other person."""
     return _OF_SPEAKER(query) is not None and _OF_OTHERS(query) is None
 
 

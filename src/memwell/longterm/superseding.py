@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -217,7 +218,10 @@ Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
 
 
 def outdated(
-    query: str, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, taken_back: Mapping[str, str]
+    query: str,
+    candidates: Sequence[ComparedHit],
+    vectors: ComparedVectors | None,
+    taken_back: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, list[Successor]]:
     """Which hits of a question are outdated, each with those that supersede it, the newest last.
 

@@ -119,7 +119,7 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
-CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks")
+CUES = tuple("begins changes ends adds past plans happened asks".split())
 """What a statement may tell of, as its words show."""
 
 

@@ -542,13 +542,13 @@ def _own_first(
     relevant.
     """
     relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
+    if not relations and not asks_of_speaker(query):
+        return {}
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit)}
     own = [hit for hit in hits.values() if _states_own(hit, relations)]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
-        if not of_others or not asks_of_speaker(query):
-            return {}
-        least = _LEAST_OWN * max(hits[id_].relevance for id_ in of_others)
+        least = _LEAST_OWN * max((hits[id_].relevance for id_ in of_others), default=0.0)
         own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
         behind, probability = of_others, 0.5
     best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)

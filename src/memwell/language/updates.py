@@ -641,7 +641,9 @@ _EN_TOPICS = {
     ),
     "car": _en("drive drives driving car", r"driv(?:e|es|ing) an? \w", r"(?:bought|got) an? (?:new )?car\b"),
 }  # fmt: skip
-_EN_CUES = dict(zip(CUES, (_EN_BEGINS, _EN_CHANGES, _EN_ENDS, _EN_ADDS, _EN_PAST, _EN_PLANS), strict=False))
+_EN_CUES: dict[str, _Pattern] = dict(
+    zip(CUES, (_EN_BEGINS, _EN_CHANGES, _EN_ENDS, _EN_ADDS, _EN_PAST, _EN_PLANS), strict=False)
+)
 
 
 def _english(text: str) -> StatedText:
@@ -884,7 +886,9 @@ _ZH_TOPICS = {
     "car": _zh("开骑", "开一辆|开的是|开车|骑车上班"),
     "office days": _zh("公", "去公司|远程办公|居家办公"),
 }
-_ZH_CUES = dict(zip(CUES, (_ZH_BEGINS, _ZH_CHANGES, _ZH_ENDS, _ZH_ADDS, _ZH_PAST, _ZH_PLANS), strict=False))
+_ZH_CUES: dict[str, _Pattern] = dict(
+    zip(CUES, (_ZH_BEGINS, _ZH_CHANGES, _ZH_ENDS, _ZH_ADDS, _ZH_PAST, _ZH_PLANS), strict=False)
+)
 
 
 _KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))

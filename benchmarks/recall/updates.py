@@ -285,7 +285,7 @@ def noted() -> Generator[list[Any]]:
     # The vectors of a new embedder are not those of the model that is to be replaced.
     models = default_models()._replace(embedder=LocalEmbedder().name)
 
-    def note(_query: str, candidates: Any, vectors: ComparedVectors | None) -> dict[str, str]:
+    def note(_query: str, candidates: Any, vectors: ComparedVectors | None, _taken_back: Any) -> dict[str, str]:
         found.append((candidates, vectors))
         return {}
 

@@ -185,6 +185,8 @@ def test_a_change_beside_a_possibility_is_a_change(text: str):
         ("Where did I live before Chicago?", "Chicago?"), ("Who ran the team before Dev?", "Dev?"),
         ("What was my old number?", ""), ("Where did I live before my current flat?", "my current flat?"),
         ("小戴之前谁负责？", "小戴"), ("我以前住在哪里？", "我"), ("涨薪前我拿多少？", "涨薪"),
+        ("What was my jeans size?", ""), ("Where did the trip go first?", ""), ("我早先在哪家医院？", ""),
+        ("我当时多重？", ""), ("调整前几号还款？", "调整"), ("我抽过什么烟？", ""),
     ],
 )  # fmt: skip
 def test_questions_about_the_former(query: str, before: str):
@@ -196,7 +198,8 @@ def test_questions_about_the_former(query: str, before: str):
     "query",
     [
         "When was our house built?", "What did I buy?", "What do I take before bed?", "How old was Lily in May?",
-        "睡觉前我吃什么药？", "我目前住在哪里？", "会议提前到几点？",
+        "睡觉前我吃什么药？", "我目前住在哪里？", "会议提前到几点？", "我多久上一次鼓课？", "房租几号前交？",
+        "我去过日本吗？",
     ],
 )  # fmt: skip
 def test_a_question_in_the_past_tense_need_not_be_about_the_former(query: str):

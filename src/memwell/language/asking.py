@@ -152,11 +152,15 @@ _ASKS_FORMER = LazyPattern(
     r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
     r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
     r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
+    r"|(?:what|which|who|where|how (?:much|many))\b[\w' ]* (?:was|were) (?:my|our|his|her|their|i|we)\b"
+    r"(?!.*\b(?:born|built|made|from)\b)"
+    r"|(?:did|was|were|had)\b.*\bfirst\W*\Z"
     r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
-    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
-    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
-    r"|(?:\A|[，,])\w*(?-i:[^\W\x00-\x7f]{2})(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
-    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
+    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|[当最起]初"
+    r"|[最一刚]开始|当时|那时|那会儿|[那前]阵子|早[先年]|一度|(?<!多久)上一?次"
+    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租吃抽喝用开教欠集卖带]过(?![敏了])(?!.*吗)"
+    r"|(?:\A|[，,])\w*(?-i:[^\W\x00-\x7f]{2})(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)(?<!几[号点])"
+    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后任夫妻]|几[天年次个周])",
     re.IGNORECASE,
 ).search
 _BEFORE_WHAT = LazyPattern(

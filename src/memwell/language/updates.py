@@ -16,6 +16,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from memwell.language.claims import claims, corrects, in_jest
+from memwell.language.claims.chinese_objects import KIN as CHINESE_KIN
+from memwell.language.claims.chinese_objects import KIN_WORDS
+from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
+from memwell.language.claims.english_objects import SAME_KIN
+from memwell.language.entities import FIRST_NAMES
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
@@ -28,9 +33,6 @@ _HAN = LazyPattern("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SENTENCE = LazyPattern(r"(?<=[.!?。！？\n])")
 _ASKED = LazyPattern(
     r"[?？]\W*\Z|吗[。！!]?\s*\Z|(?:什么|[哪谁几]|怎么|多少|为何|不[^，。]{1,3})[^，。？！]*呢[。！!]?\s*\Z"
-).search
-_WANTS = LazyPattern(
-    r"\blooking for (?:some|any|a few|tips|advice|ideas|inspiration|information|suggestions|recommendations)\b", re.I
 ).search
 
 
@@ -67,9 +69,7 @@ class StatedText(NamedTuple):
     about: str = ""
     """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
     of_me: bool = False
-    """Whether it speaks of the speaker, also with others."""
-    joins_me: bool = False
-    """Whether it speaks of the speaker only as someone to whom another came: "My mum moved in with us"."""
+    """Whether it speaks of the speaker, not only as someone to whom another came: "My mum moved in with us"."""
     refers: bool = False
     """Whether *he*, *she* or *it* may mean someone that was named before."""
     chinese: bool = False
@@ -100,7 +100,7 @@ def statement(text: str) -> StatedText:
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
-    return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
+    return read._replace(holds=len(text) <= _LONGEST_HELD)
 
 
 def _only_supposed(text: str, chinese: bool) -> bool:
@@ -119,16 +119,7 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
-CUES = (
-    "begins",
-    "changes",
-    "ends",
-    "adds",
-    "past",
-    "plans",
-    "happened",
-    "asks",
-)
+CUES = tuple("begins changes ends adds past plans happened asks".split())
 """What a statement may tell of, as its words show."""
 
 
@@ -222,26 +213,43 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
     named, before = newer.holders - _KIN, older.holders - _KIN
-    if newer.about == OTHER and (
-        _are_two(named, before) or (older.about == OTHER and _are_two(named - _SPEAKER, before - _SPEAKER))
-    ):
-        return True
+    if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
+        if older.about == OTHER:
+            named, before = named - _SPEAKER, before - _SPEAKER
+        if _are_two(named, before):
+            return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
-    # Who is joined by another stays where they are, but is alone no longer.
-    came = newer.of_me and newer.joins_me and _COMPANY(older.stated) is None
-    if came and older.of_me and older.holders <= _SPEAKER:
-        return True
-    others = newer.holders - _SPEAKER if came else newer.holders
-    if others and _RELATIVES.issuperset(others) and _RELATIVES.issuperset(older.holders):
+    if newer.holders and _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
         return not newer.refers
     # In Chinese the speaker is often left out.
     of_speaker = older.about == SPEAKER or (
-        older.chinese and not older.about and older.holders == _SPEAKER and newer.words.isdisjoint(older.words)
+        older.chinese
+        and not older.about
+        and older.holders == _SPEAKER
+        and older.words.isdisjoint(newer.words - newer.holders)
     )
-    return of_speaker and newer.about == OTHER and not older.refers and (came or not newer.of_me)
+    if not of_speaker or newer.about != OTHER or older.refers:
+        return False
+    # Who was alone is so no longer when another comes.
+    return not (newer.of_me or concerns(newer, older, newer.holders) or _SINGLE(older.stated))
+
+
+def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> bool:
+    """Whether what happens to people concerns an earlier statement: it is about one of them, or was so only with one.
+
+    "Otis moved out" concerns "I share a flat with Otis", "Otis moved to Hull" does not.
+    """
+    for name in filter(None, people):
+        words = [word for word, kin in (_ZH_KIN if older.chinese else _EN_KIN).items() if kin == name]
+        found = re.search(
+            rf"([跟和与]|\b(?:with|and)(?: my| our)? )?(?:{'|'.join((name, *words))})", older.stated, re.I
+        )
+        if found and (not found[1] or "ends" in newer.cues):
+            return True
+    return False
 
 
 def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -249,11 +257,19 @@ def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
-_COMPANY = LazyPattern(
-    r"\b(?:alone|(?:by|to) myself|on my own|with|single|just me)\b|一个人|独[居自]|单身|[跟和与]", re.I
+_SINGLE = LazyPattern(r"\b(?:alone|(?:by|to) myself|on my own|single|just me)\b|一个人|独[居自]|单身", re.I).search
+_COMPANY = LazyPattern(r"\bwith\b|[跟和与]", re.I).search
+
+
+def _says_only_alone(one: StatedText, other: StatedText) -> bool:
+    """Whether one says that the speaker lives alone, and the other where, but not with whom."""
+    is_alone = one.holders == _SPEAKER and not one.refers and _ALONE(one.stated) is not None
+    return is_alone and "home" in other.topics and (_SINGLE(other.stated) or _COMPANY(other.stated)) is None
+
+
+_ALONE = LazyPattern(
+    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!,]|\Z| for\b| since\b)|(?:一个人住|独居)(?!在)", re.I
 ).search
-
-
 CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
 
@@ -261,7 +277,9 @@ CHANGE = frozenset({"begins", "changes", "ends"})
 def _about_other_things(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
     earlier = older.stated.lower()
-    if newer.owner and older.subject and newer.owner not in earlier:
+    if newer.owner and newer.owner not in earlier and (older.subject or older.about == SPEAKER):
+        return True
+    if _says_only_alone(newer, older) or _says_only_alone(older, newer):
         return True
     if newer.relative and newer.relative not in earlier:
         return True
@@ -344,6 +362,15 @@ def takes_back(newer: str, older: str) -> bool:
     return bool(words["other_numbers"] or words["denied"])
 
 
+def only_takes_back(text: str) -> bool:
+    """Whether a text says only that what was said before it was a jest."""
+    found = in_jest(text)
+    return found is not None and _LAUGHS(text, found.end()) is not None
+
+
+_LAUGHS = LazyPattern(r"(?:\W|lol|(?:ha)+h?|[哈嘿嘻])*\Z", re.IGNORECASE).match
+
+
 class _Pattern(NamedTuple):
     """Words of which one suffices, and a pattern with the words or characters of which one is wherever it matches."""
 
@@ -378,33 +405,23 @@ def _en(hints: str, *alternatives: str, words: str = "") -> _Pattern:
     )
 
 
-_EN_KIN = {
-    word: kin
-    for kin, words in {
-        "child": "baby child kid kids children",
-        "parents": "parents folks",
-        "mother": "mother mom mum",
-        "father": "father dad",
-        "grandmother": "grandmother grandma",
-        "grandfather": "grandfather grandpa",
-        "partner": "wife husband partner girlfriend boyfriend fiancé fiancée fiance fiancee spouse",
-        **{
-            word: word
-            for word in "son daughter brother sister cousin aunt uncle niece nephew "
-            "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
-            "teacher advisor".split()
-        },
-    }.items()
-    for word in words.split()
-}
-_EN_ROLES = frozenset(
-    "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher advisor".split()
-)
-"""Roles that pass from one person to another, so that a statement about one is also about the speaker."""
+_PASSING = frozenset({"friend", "colleague", ""})
+"""Relations that pass from one person to another, so that a statement about one is also about the speaker."""
+
+
+def _kin(relation: str, usual: str) -> str:
+    """The word for a relative by which two statements are compared: wife and girlfriend may be the same person."""
+    if relation in ("married_to", "partner"):
+        return "partner"
+    return "child" if usual in _ANY_CHILD or usual.endswith(" child") else usual
+
+
+_ANY_CHILD = frozenset("kid kids child children baby".split())
+_EN_KIN = {word: _kin(relation, SAME_KIN.get(word, word)) for word, relation in ENGLISH_KIN.items()}
+_EN_ROLES = frozenset(_EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
 _EN_OWNED = LazyPattern(
-    r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|"
-    r"big|best|dear"
-    r"|current|thesis)\s+)*|the\s+(?=baby))"
+    r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|big"
+    r"|best|dear|current|thesis)\s+)*|the\s+(?=baby))"
     rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
 _EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
@@ -415,13 +432,10 @@ _EN_TO_US = LazyPattern(
 ).sub
 _EN_IS_MY = LazyPattern(r"\bis (?:my|our)\b").search
 _EN_NAMED = LazyPattern(
-    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? "
-    r")?([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
-    r"was|has|had"
-    r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|"
-    r"broke|bought|sold"
-    r"|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
-).findall
+    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? )?([A-Z][\w&.-]*)(?='s\b"
+    r"|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|was|has|had|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got"
+    r"|went|came|took|gave|made|began|became|broke|bought|sold|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
+)
 _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
     "Correction Update Now Today From Since After Before If And But So As In On At Dr Dr. Everyone Someone Nobody".split()
@@ -431,24 +445,22 @@ _EN_SUBJECT = LazyPattern(
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
 _EN_THING = LazyPattern(
-    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
-    r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
-    r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
-    r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
-    r"|which|who"
-    r"|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? "
+    r"?[a-z]+(?:ed|t|d) )?(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved"
+    r"|starts|started|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of"
+    r"|with|and|from|that|which|who|(?!shed\b)[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my"
+    r"|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
-    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
-    r"((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
-    r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
-    r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
+    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been"
+    r"|was|were|got|is|are|gets) (?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved"
+    r"|changed)|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match
 _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
 _EN_RELATIVE = LazyPattern(
-    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
+    r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |it's|s?he's|that's|.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
     rf"({'|'.join(_EN_KIN)})\b(?! is | was |'s name)"
 ).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
@@ -465,7 +477,7 @@ _EN_KINDS = {
 }
 _EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
 _EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
-_EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
+_EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|we)\b").match
 _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
@@ -473,8 +485,7 @@ _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our
 
 _EN_COUNTS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen "
-    "twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
 )
 _EN_NUMBERS = frozenset(
     f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday "
@@ -489,8 +500,7 @@ _EN_BEGINS = _en(
     r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
     r"(?:passed|reached) \d",
     words="started began joined hired bought found finally again adopted raise beat graduated recovered repaired "
-    "fixed reopened "
-    "restarted opened",
+    "fixed reopened restarted opened",
 )  # fmt: skip
 _EN_CHANGES = _en(
     "now these from moved moving down up back went gone come came got was were late took is are feels not fallen "
@@ -502,31 +512,24 @@ _EN_CHANGES = _en(
     r"of late\b", r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b",
     r"not \d", r"fallen (?:in|out of) love\b", r"brought forward\b", r"put (?:it |\w+ \w+ )?off until\b", r"for good\b",
     words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace "
-    "transferred "
-    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
-    "pushed rather "
-    "turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only "
-    "lately settled "
-    "dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced doubled halved "
-    "dropped rose retimed reshuffled bumped shifted slipped rebooked discharged",
+    "transferred converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
+    "pushed rather turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo "
+    "only lately settled dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced "
+    "doubled halved dropped rose retimed reshuffled bumped shifted slipped rebooked discharged",
 )  # fmt: skip
 _EN_ENDS = _en(
-    "stepped called dropped backed "
-    "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
-    "handed took got goodbye put came come taken ran run ways gone",
+    "stepped called dropped backed longer more gave given broke broken split fell passed off laid rid moved threw never "
+    "stand grown cut pulled handed took got goodbye put came come taken ran run ways gone",
     r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
-    r"brok(?:e|en) up\b",
-    r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
+    r"brok(?:e|en) up\b", r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
-    r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
-    r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b", r"stepped down\b", r"called off\b",
-    r"(?:dropped|backed) out\b", r"no more \w", r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b",
-    r"(?:came|come|taken) off\b",
-    r"(?:ran|run) out\b", r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
+    r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b", r"handed (?:\w+ ){1,4}(?:over|in)\b",
+    r"handed (?:over|in)\b", r"stepped down\b", r"called off\b", r"(?:dropped|backed) out\b", r"no more \w",
+    r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b", r"(?:came|come|taken) off\b", r"(?:ran|run) out\b",
+    r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
     words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
-    "unsubscribed "
-    "dumped ditched "
-    "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced lapsed expired shut",
+    "unsubscribed dumped ditched dropped quit sold died left fired ended deleted returned swapped traded exchanged "
+    "replaced lapsed expired shut",
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
@@ -541,33 +544,26 @@ _EN_PAST = _en(
 )  # fmt: skip
 _EN_WAS = frozenset("was were had did didn't wasn't lived worked played went".split())
 _EN_PLANS = _en(
-    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping "
-    "if going "
-    "will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll "
-    "it'll remind "
-    "book says said",
-    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|"
-    r"hop(?:e|es|ing)|if"
-    r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
-    r"that)\b",
+    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping if "
+    "going will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll "
+    "it'll remind book says said",
+    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|hop(?:e|es"
+    r"|ing)|if|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says"
+    r"|said that)\b",
 )
 _EN_SUPPOSED = LazyPattern(
     r"\b(?:might|maybe|perhaps|(?:i|we|he|she|they) may|would (?:like|love) to|(?:i|we)'d (?:like|love) to|wouldn't mind"
     r"|thinking (?:about|of)|considering|hop(?:e|ing) to|dream(?:ing)? of|tempted to|suppose|not sure (?:if|whether)"
-    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif"
-    r"|(?:nearly|almost) (?:sold|bought|left|quit|\w+ed)"
-    r"|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) (?:my|i)"
-    r"|in my (?:youth|childhood|\w+ies)|in those days)\b",
+    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif|(?:nearly|almost) (?:sold|bought|left|quit"
+    r"|\w+ed)|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) "
+    r"(?:my|i)|in my (?:youth|childhood|\w+ies)|in those days)\b",
     re.IGNORECASE,
 ).search
 _EN_SENTENCE_PART = LazyPattern(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
 _EN_EVENT = LazyPattern(
-    r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
-    r"were|did|"
-    r"had|went|bought"
-    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove|slept|"
-    r"dreamt|forgot"
-    r"|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
+    r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were"
+    r"|did|had|went|bought|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove"
+    r"|slept|dreamt|forgot|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
 ).search
 _EN_DENIED = LazyPattern(r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)").findall
 _EN_DENIALS = frozenset("not isn't wasn't".split())
@@ -575,13 +571,12 @@ _EN_GENERIC = frozenset(
     {
         *(term for word in STOP_WORDS["en"] for term in query_terms(word)),
         *query_terms(
-            "live lives living moved moving now new change changed switch switched longer anymore actually "
-            "correction sorry "
-            "wrong currently moment morning evening night week month year minute hour euro dollar pound km kilo am pm "
-            "like love enjoy prefer hate favourite favorite really own have has speak play watch read buy bought visit "
-            "subscribe called name names person people start started stop stopped found got left quit sold died gave "
-            "every each today once daily use uses city town eat drink meet met going may "
-            "finally only instead again rather become sometimes usually always never lately please answer need big small"
+            "live lives living moved moving now new change changed switch switched longer anymore actually correction "
+            "sorry wrong currently moment morning evening night week month year minute hour euro dollar pound km kilo am "
+            "pm like love enjoy prefer hate favourite favorite really own have has speak play watch read buy bought visit "
+            "subscribe called name names person people start started stop stopped found got left quit sold died gave every "
+            "each today once daily use uses city town eat drink meet met going may finally only instead again rather "
+            "become sometimes usually always never lately please answer need big small"
         ),
         *(term for word in (*_EN_KIN, *_EN_NUMBERS) for term in query_terms(word)),
         *(term for one in (_EN_BEGINS, _EN_CHANGES, _EN_ENDS) for word in one.words for term in query_terms(word)),
@@ -592,9 +587,8 @@ _EN_GENERIC = frozenset(
 
 _EN_TOPICS = {
     "home": _en(
-        "live lives living reside resides based stay stays staying have has share moved moving relocated settled "
-        "renting rent place "
-        "bought home",
+        "live lives living reside resides based stay stays staying have has share moved moving relocated settled renting "
+        "rent place bought home",
         r"(?:live|lives|living|reside|resides|based|stay|stays|staying) (?:in|at|on|with|near|outside|by)\b",
         r"ha(?:ve|s) an? (?:flat|house|apartment|place) (?:in|near|outside)\b",
         r"share (?:the|a|my) (?:flat|house|apartment)\b",
@@ -603,20 +597,15 @@ _EN_TOPICS = {
         r"rent an? (?:flat|studio|room|house|apartment)\b", r"bought an? (?:house|flat|apartment|condo)\b", r"my home is\b",
     ),
     "job": _en(
-        "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as "
-        "became become "
-        "teaching lead he's she's",
+        "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as became "
+        "become teaching lead he's she's",
         r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)",
-        r"joined \w", r"hired\b",
-        r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b", r"between jobs\b",
-        r"out of work\b", r"new job\b", r"promoted\b",
-        r"laid off\b",
-        r"teaching\b", r"team lead\b", r"job is\b",
-        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|"
-        r"judge|coach|ceo"
-        r"|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer|"
-        r"tender|gardener"
-        r"|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
+        r"joined \w", r"hired\b", r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b",
+        r"between jobs\b", r"out of work\b", r"new job\b", r"promoted\b", r"laid off\b", r"teaching\b", r"team lead\b",
+        r"job is\b",
+        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|judge"
+        r"|coach|ceo|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer"
+        r"|tender|gardener|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
     ),
     "love": _en(
         "dating seeing engaged married divorced broke split separated widowed relationship single girlfriend boyfriend "
@@ -652,14 +641,9 @@ _EN_TOPICS = {
     ),
     "car": _en("drive drives driving car", r"driv(?:e|es|ing) an? \w", r"(?:bought|got) an? (?:new )?car\b"),
 }  # fmt: skip
-_EN_CUES = {
-    "begins": _EN_BEGINS,
-    "changes": _EN_CHANGES,
-    "ends": _EN_ENDS,
-    "adds": _EN_ADDS,
-    "past": _EN_PAST,
-    "plans": _EN_PLANS,
-}
+_EN_CUES: dict[str, _Pattern] = dict(
+    zip(CUES, (_EN_BEGINS, _EN_CHANGES, _EN_ENDS, _EN_ADDS, _EN_PAST, _EN_PLANS), strict=False)
+)
 
 
 def _english(text: str) -> StatedText:
@@ -676,9 +660,8 @@ def _english(text: str) -> StatedText:
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
         relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
-        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
-        of_me=not _EN_ME.isdisjoint(parts),
-        joins_me=_EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower))),
+        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) or _begins_with_person(text) else "",
+        of_me=_speaks_of_me(lower),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
@@ -687,6 +670,16 @@ def _english(text: str) -> StatedText:
         ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
         states=True,
     )
+
+
+def _speaks_of_me(lower: str) -> bool:
+    return not _EN_ME.isdisjoint(ascii_words(_EN_TO_US("", lower)))
+
+
+def _begins_with_person(text: str) -> bool:
+    """Whether its first words are about someone by a usual name; any word is capital there."""
+    found = _EN_NAMED.match(text)
+    return found is not None and found[1] in FIRST_NAMES
 
 
 def _english_thing(lower: str) -> tuple[str, ...]:
@@ -731,13 +724,19 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
-    names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES]
+    names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED.findall(text) if name not in _EN_NO_NAMES]
     found.update([_EN_KIN.get(name, name) for name in names])
-    if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
+    if not found or _speaks_of_me(lower) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
-    if "child" in found:
-        found.update(("daughter", "son"))
-    return frozenset(found)
+    return _with_members(found)
+
+
+def _with_members(people: Collection[str]) -> frozenset[str]:
+    """People, with those whom *parents* and *child* may mean."""
+    return frozenset(people).union(*(_MEMBERS.get(one, ()) for one in people))
+
+
+_MEMBERS = {"child": ("daughter", "son"), "parents": ("mother", "father")}
 
 
 # Chinese.
@@ -747,40 +746,20 @@ def _zh(hints: str, pattern: str) -> _Pattern:
     return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
-_ZH_KIN = {
-    word: kin
-    for kin, words in {
-        "孩子": "孩子 宝宝",
-        "女儿": "女儿 闺女",
-        "父母": "爸妈 父母",
-        "妈": "妈妈 母亲 老妈 妈",
-        "爸": "爸爸 父亲 老爸 爸",
-        "哥": "哥哥 哥",
-        "姐": "姐姐 姐",
-        "弟": "弟弟 弟",
-        "妹": "妹妹 妹",
-        "伴侣": "老婆 妻子 媳妇 太太 老公 丈夫 爱人",
-        **{
-            word: word
-            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 "
-            "房东".split()
-        },
-    }.items()
-    for word in words.split()
-}
-_ZH_ROLES = frozenset("同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split())
+_ZH_KIN = {word: _kin(*kin) for word, kin in CHINESE_KIN.items()} | {"医生": "doctor", "大夫": "doctor"}
+_ZH_ROLES = frozenset(_ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING) | {"doctor"}
+_ZH_KIN_WORDS = f"{KIN_WORDS}|医生|大夫"
 # A class of all Chinese characters takes a millisecond to compile, one of what is beyond ASCII nothing.
 _ZH_OWNED = LazyPattern(
     "(?:\\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?"
-    rf"({'|'.join(_ZH_KIN)})(的(?!名字))?"
+    rf"({_ZH_KIN_WORDS})(的(?!名字))?"
 ).finditer
-_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
+_ZH_ME = LazyPattern(rf"我(?!们?家?的?(?:{_ZH_KIN_WORDS})|的)|咱").search
 _ZH_TO_US = LazyPattern(
     "[搬回过来住进接到]*[跟和与同到来]?我们?家?(?:一起|一块儿?|这[儿里边]?|身边)+(?:来?住|来)?|[搬来进住到]+我们?家"
 ).sub
-_ZH_NAMED = LazyPattern(
-    "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[^\\W\\x00-\\x7f]|[A-Z][a-z]+(?![\\w@]))"
-).findall
+_ZH_NO_NAME = "[小老阿][时区学说家房师公婆大二三心伙板实]"
+_ZH_NAMED = LazyPattern(f"(?:\\A|[，。；,;])((?!{_ZH_NO_NAME})[小老阿][^\\W\\x00-\\x7f]|[A-Z][a-z]+(?![\\w@]))").findall
 _ZH_SUBJECT = LazyPattern(
     "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([^\\W\\x00-\\x7f]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
@@ -788,12 +767,13 @@ _ZH_SUBJECT = LazyPattern(
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([^\\W\\x00-\\x7f]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
 ).match
+_ZH_ANY_THING = frozenset("的课会班")
 _ZH_OWNER = LazyPattern(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([^\\W\\x00-\\x7f]{2,5}?)的(?!时候)[^\\W\\x00-\\x7f]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
 _ZH_RELATIVE = LazyPattern(
-    rf"\A(?:我们?家?(?:{'|'.join(_ZH_KIN)})的|(?!老[公婆爸妈板师])(?:[小老阿][^\W\x00-\x7f]|[A-Za-z]+)家?的?)"
-    rf"({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])"
+    rf"\A(?:我们?家?(?:{_ZH_KIN_WORDS})的|(?!老[公婆爸妈板师])(?:[小老阿][^\W\x00-\x7f]|[A-Za-z]+)家?的?)"
+    rf"({_ZH_KIN_WORDS}|闺蜜|同学|对象)(?![是叫])"
 ).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
@@ -813,16 +793,18 @@ _ZH_KINDS = {
 _ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
 _ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
 _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
-_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
-_ZH_ONE_OF_MINE = LazyPattern(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
+_ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{_ZH_KIN_WORDS})|们?的)").match
+_ZH_ONE_OF_MINE = LazyPattern(
+    rf"(?:现在)?我们?家?的?(?:{_ZH_KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
+    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
+).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = LazyPattern(
     rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
-    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])"
-    rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
+    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
 _ZH_BEGINS = _zh(
     "又开满到结交出领买找拿录入已生回毕",
@@ -830,16 +812,13 @@ _ZH_BEGINS = _zh(
 )
 _ZH_CHANGES = _zh(
     "现如目改换搬升涨降跳变转推提延从以今其更不说写记弄打瘦胖减扩刷迷爱只住当定剪染烫挪移放重调缩加增剩往设派安",
-    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|"
-    "更正|不对|"
-    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|"
-    "剪[短了]|[染烫]|重新|挪|移|延|[往]后|设成|派[到去]|定居|安[顿家]",
+    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|更正|不对|[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上"
+    "|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|剪[短了]|[染烫]|重新|挪|移|延|[往]后|设成|派[到去]|定居|安[顿家]",
 )
 _ZH_ENDS = _zh(
     "卸不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢拆散到出痊好",
-    "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
-    "分手|离[婚开职]|关门|倒闭|去世|走了|"
-    "调走|搬走|闹翻|绝交|注销|扔[了下]|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢[掉了]|拆[了掉]|散伙|没续|到期|出院|痊愈|好了",
+    "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|分手|离[婚开职]|关门|倒闭|去世|走了|调走|搬走|闹翻|绝交|注销"
+    "|扔[了下]|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢[掉了]|拆[了掉]|散伙|没续|到期|出院|痊愈|好了",
 )
 _ZH_ADDS = _zh(
     "也还另此同除依仍一说怕再", "也|还(?!在|没|清|剩)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
@@ -850,8 +829,7 @@ _ZH_PAST = _zh(
 )
 _ZH_PLANS = _zh(
     "能虑想果要许划备望明下将定算醒请该说",
-    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
-    "请[订帮]|应该|说[他她]",
+    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|请[订帮]|应该|说[他她]",
 )
 _ZH_SUPPOSED = LazyPattern(
     "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
@@ -867,11 +845,8 @@ _ZH_EVENT = LazyPattern(
 ).search
 _ZH_DENIED = LazyPattern("(?:不是|不叫|不在|并非)(\\w{2,8})").findall
 _ZH_SMALL = LazyPattern(
-    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|"
-    "开始|喜欢|讨厌|其实|更正|不对|最爱|"
-    "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|"
-    "[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
-    "看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
+    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|开始|喜欢|讨厌|其实|更正|不对|最爱|最好|特别|小时|分钟|我们?|咱们?|你们?|他们?"
+    "|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
 )
 _ZH_GENERIC = frozenset(_ZH_KIN) | frozenset(
     "工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split()
@@ -885,11 +860,8 @@ _ZH_TOPICS = {
     ),
     "job": _zh(
         "班槽业职辞工做当教开是干",
-        "兼职|全职|上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|"
-        "销售|设计|"
-        "开发|会计|老师|运营)|"
-        "当(?:店员|老师|主管|经理|司机|医生|护士|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|"
-        "护士|医生|司机|程序员|会计)",
+        "兼职|全职|上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|销售|设计|开发|会计|老师|运营)|当(?:店员|老师|主管|经理|司机|医生|护士"
+        "|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|护士|医生|司机|程序员|会计)",
     ),
     "shift": _zh("班", "[夜白早晚中]班"),
     "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|婚约|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),
@@ -915,19 +887,27 @@ _ZH_TOPICS = {
     "car": _zh("开骑", "开一辆|开的是|开车|骑车上班"),
     "office days": _zh("公", "去公司|远程办公|居家办公"),
 }
-_ZH_CUES = {
-    "begins": _ZH_BEGINS,
-    "changes": _ZH_CHANGES,
-    "ends": _ZH_ENDS,
-    "adds": _ZH_ADDS,
-    "past": _ZH_PAST,
-    "plans": _ZH_PLANS,
-}
+_ZH_CUES: dict[str, _Pattern] = dict(
+    zip(CUES, (_ZH_BEGINS, _ZH_CHANGES, _ZH_ENDS, _ZH_ADDS, _ZH_PAST, _ZH_PLANS), strict=False)
+)
 
 
 _KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
 _ROLES = _EN_ROLES | _ZH_ROLES
 _RELATIVES = _KIN - _ROLES
+
+
+_OF_SPEAKER = LazyPattern(
+    rf"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\A我们?(?!家?的?(?:{_ZH_KIN_WORDS})|的)", re.IGNORECASE
+).search
+_OF_OTHERS = LazyPattern(
+    rf"\bwho\b|\bmy (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b|谁|哪位|{_ZH_KIN_WORDS}", re.IGNORECASE
+).search
+
+
+def asks_of_speaker(query: str) -> bool:
+    """Whether a question is for what the speaker does or is, and names no other person."""
+    return _OF_SPEAKER(query) is not None and _OF_OTHERS(query) is None
 
 
 def _chinese(text: str) -> StatedText:
@@ -939,13 +919,12 @@ def _chinese(text: str) -> StatedText:
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
-        moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
+        moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
         # The first one may belong to 我朋友.
-        of_me="我" in text[2:],
-        joins_me="我" not in _ZH_TO_US("", text)[2:],
+        of_me="我" in _ZH_TO_US("", text)[2:],
         refers=_ZH_PRONOUNS(text) is not None,
         holders=_chinese_holders(text),
         words=_chinese_words(text),
@@ -988,6 +967,6 @@ def _chinese_holders(text: str) -> frozenset[str]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)
     found.update(name.lower() for name in _ZH_NAMED(text))
-    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(text):
+    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(_ZH_TO_US("", text)):
         found.add("")
-    return frozenset(found)
+    return _with_members(found)

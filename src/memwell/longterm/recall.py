@@ -430,8 +430,7 @@ def _superseded(
     """
     taken_back = _taken_back(held, found, memories, wanted, allowed)
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
-    replaced = outdated(query, compared, vectors)
-    replaced |= {older: [Successor(newer.id, 1.0)] for older, newer in taken_back.items()}
+    replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)

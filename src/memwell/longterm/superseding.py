@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,7 +26,19 @@ from memwell.language.asking import asks_about_former, asks_about_past, before_w
 from memwell.language.claims import USER, claims
 from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts
 from memwell.language.segment import query_terms
-from memwell.language.updates import CHANGE, CUES, compared, corrects_earlier, is_about_another, statement
+from memwell.language.updates import (
+    CHANGE,
+    CUES,
+    OTHER,
+    SPEAKER,
+    asks_of_speaker,
+    compared,
+    concerns,
+    corrects_earlier,
+    is_about_another,
+    only_takes_back,
+    statement,
+)
 from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
 
@@ -37,6 +50,8 @@ COMPARED = 10
 """How many of them may be superseded, the best ones, and how many may supersede, those whose vectors make it likeliest."""
 LEAST: Final = 0.44
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
+_LEAST_FORMER: Final = 0.25
+"""The same, for the order alone, where a question asks what is so no longer: then something has changed."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
 _ACROSS = 0.7
@@ -47,6 +62,8 @@ _LEAST_ANSWERING = 5e-3
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
+_LEAST_OWN = 0.1
+"""What is the speaker's own stands before what is another's from this part of its relevance on."""
 _MOST_ODDS = 30.0
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -133,9 +150,8 @@ class PairModel(NamedTuple):
         found = values_of(candidates, both, older, newer)
         values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
-        # Where the words are clear, or give another value to what has one at a time, there is nothing to guess.
-        certain = _CERTAIN * np.maximum(found["other_value"], found["clear"])
-        chances = np.maximum(self.chances(values, rows, older, newer), certain)
+        # Where another value is given to what has one at a time, there is nothing to guess.
+        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -202,15 +218,22 @@ Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
 
 
 def outdated(
-    query: str, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
+    query: str,
+    candidates: Sequence[ComparedHit],
+    vectors: ComparedVectors | None,
+    taken_back: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, list[Successor]]:
     """Which hits of a question are outdated, each with those that supersede it, the newest last.
 
-    Their vectors are those of the model's embedder, or None.
+    Their vectors are those of the model's embedder, or None. ``taken_back`` has what was taken back at once, with what took
+    it back: that, if it says anything else, supersedes in its place.
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    found: dict[str, list[Successor]] = {}
+    if vectors is not None and asks_about_former(query):
+        least = _LEAST_FORMER
+    found = {older: [Successor(newer, 1.0)] for older, newer in taken_back.items()}
+    texts = {one.id: one.text for one in candidates}
     chinese = han_share(query) > 0.0
     likely = [
         (older, newer, chance)
@@ -218,7 +241,10 @@ def outdated(
         if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
     ]
     for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
-        found.setdefault(candidates[older].id, []).append(Successor(candidates[newer].id, chance))
+        id_, by = candidates[older].id, candidates[newer].id
+        now = taken_back.get(by, by)
+        if id_ not in taken_back and not only_takes_back(texts[now]):
+            found.setdefault(id_, []).append(Successor(now, chance))
     return found
 
 
@@ -305,15 +331,24 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if not (earlier.holds and later.states) or is_about_another(later, earlier):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
-    who = newer.traits.speaker.strip().lower() or USER
-    return not (_of_two_people(now, before, who) or denies_another(now, before))
+    return not (_of_two_people(newer, older) or denies_another(now, before))
 
 
-def _of_two_people(now: Sequence[StatedFact], before: Sequence[StatedFact], speaker: str) -> bool:
-    """Whether all facts are of the speaker and relatives, and those of one memory of other people than the other's."""
-    later, earlier = ({one.subject for one in facts} for facts in (now, before))
-    known = all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier)
-    return bool(later and earlier) and known and later.isdisjoint(earlier)
+def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
+    """Whether the facts of one memory are of other people than the other's: the speaker, relatives and others by name.
+
+    A name may be a relative's, but never the speaker's.
+    """
+    speaker = newer.traits.speaker.strip().lower() or USER
+    later, earlier = ({one.subject for one in _stated_facts(hit)} for hit in (newer, older))
+    if not later or not later.isdisjoint(earlier):
+        return False
+    if earlier and all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier):
+        return True
+    said, before = statement(newer.text), statement(older.text)
+    of_speaker = earlier == {speaker} or (not earlier and before.about == SPEAKER)
+    of_other = said.stated.lower().startswith(tuple(later))
+    return of_speaker and of_other and not (said.of_me or said.numbers or concerns(said, before, later))
 
 
 def speaks_for(newer: Traits, older: Traits) -> bool:
@@ -364,7 +399,7 @@ def meant_and_whole(
     """
     parts = {older: outdated_part(hits[older], hits[newer[-1].id]) for older, newer in replaced.items()}
     meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
-    whole = [older for older, part in parts.items() if part is None]
+    whole = [older for older, part in parts.items() if part is None and replaced[older][-1].probability >= LEAST]
     return {older: replaced[older] for older in meant}, {older: replaced[older][-1].id for older in whole}
 
 
@@ -459,24 +494,34 @@ def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) 
 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
     a question in the past tense means is left open, except that what was wrong was wrong in the past as well. Where a
-    question asks for the speaker's own, that stands before what is true of another.
+    question asks for the speaker's own, that stands before what is true of another. A jest stands before what says only
+    that it was one.
     """
-    if asks_about_former(query):
-        return _formers_first(query, replaced, hits)
-    newest = {older: list(newer[-1:]) for older, newer in replaced.items()}
-    if asks_about_past(query):
-        return {older: newer for older, newer in newest.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, [hit for id_, hit in hits.items() if id_ not in replaced])
-    return {id_: [*own.get(id_, ()), *newest.get(id_, ())] for id_ in {**own, **newest}}
+    jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
+    if jests:
+        others = {older: newer for older, newer in replaced.items() if older not in jests}
+        return precedence(query, others, hits) | {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
+    order = {older: list(newer[-1:]) for older, newer in replaced.items()}
+    former = asks_about_former(query)
+    if former:
+        order = _formers_first(query, replaced, hits)
+    elif asks_about_past(query):
+        return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
+    own = _own_first(query, hits, replaced, former)
+    return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
 _OWN = [
     (re.compile(pattern, re.IGNORECASE).search, frozenset(relations.split()))
     for pattern, relations in (
-        (r"\bwhere do (?:i|we) live\b|我们?(?:家)?(?:现在)?(?:住|家)在?(?:哪|什么地方)", "lives_in"),
         (
-            r"\bwhere do i work\b|\bwho do i work for\b|\bwhat(?:'s| is) my job\b|\bwhat do i do for (?:a living|work)\b"
-            r"|我(?:现在)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
+            r"\bwhere d(?:o|id) (?:i|we) live\b|我们?(?:家)?(?:现在|以前|之前|原来)?(?:住|家)在?(?:哪|什么地方)",
+            "lives_in",
+        ),
+        (
+            r"\bwhere d(?:o|id) i work\b|\bwho d(?:o|id) i work for\b|\bwhat(?:'s| is) my job\b"
+            r"|\bwhat do i do for (?:a living|work)\b"
+            r"|我(?:现在|以前|之前|原来)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
             "works_at works_in occupation",
         ),
         (r"\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)", "age"),
@@ -487,17 +532,48 @@ _OWN = [
 """Questions for what is true of the speaker, and the relations that answer them."""
 
 
-def _own_first(query: str, hits: Sequence[ComparedHit]) -> dict[str, list[Successor]]:
-    """The speaker's own best answer before every hit that answers only of others, by their ids."""
+def _own_first(
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, former: bool
+) -> dict[str, list[Successor]]:
+    """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
+
+    What states a relation that is asked for stands before all that do not, but for what tells of a later change of the
+    speaker's. Without one, the best hit that is not about another stands before those that are, if it is not much less
+    relevant.
+    """
     relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
-    own: list[ComparedHit] = []
-    others: list[ComparedHit] = []
-    for hit in hits if relations else ():
-        subjects = {one.subject for one in _stated_facts(hit) if one.relation in relations and not one.negated}
-        if subjects:
-            (own if (hit.traits.speaker.strip().lower() or USER) in subjects else others).append(hit)
-    best = max(own, key=lambda hit: (hit.relevance, hit.order), default=None)
-    return {} if best is None else {hit.id: [Successor(best.id, 1.0)] for hit in others}
+    if not relations and not asks_of_speaker(query):
+        return {}
+    of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit)}
+    own = [hit for hit in hits.values() if _states_own(hit, relations)]
+    behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
+    if not own:
+        least = _LEAST_OWN * max((hits[id_].relevance for id_ in of_others), default=0.0)
+        own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
+        behind, probability = of_others, 0.5
+    best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
+    if best is None:
+        return {}
+    later = {id_ for id_ in hits.keys() - of_others if hits[id_].order > best.order and _tells_of_change(hits[id_])}
+    successors = {one.id for one in replaced.get(best.id, ())}
+    return {id_: [Successor(best.id, probability)] for id_ in behind - later - successors}
+
+
+def _tells_of_change(hit: ComparedHit) -> bool:
+    return not CHANGE.isdisjoint(statement(hit.text).cues)
+
+
+def _states_own(hit: ComparedHit, relations: frozenset[str]) -> bool:
+    """Whether a hit states one of the relations of its speaker."""
+    speaker = hit.traits.speaker.strip().lower() or USER
+    return any(one.relation in relations and one.subject == speaker and not one.negated for one in _stated_facts(hit))
+
+
+def _is_of_another(hit: ComparedHit) -> bool:
+    """Whether a hit is about someone else and not about its speaker, by its first words or by all its facts."""
+    speaker = hit.traits.speaker.strip().lower() or USER
+    said, subjects = statement(hit.text), {one.subject for one in _stated_facts(hit)}
+    return (said.about == OTHER and not said.of_me) or (bool(subjects) and speaker not in subjects)
 
 
 def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:

@@ -7,7 +7,7 @@ of the documents answer, and the note says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -34,8 +34,8 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.language.asking import asks_about_past, coverage
-from memwell.language.claims import Claim, claims, corrects, in_jest, relation_of
+from memwell.language.claims import Claim, claims, in_jest
+from memwell.language.fact_questions import POLITE
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
@@ -176,12 +176,19 @@ def answer_language(language: str | None, question: str) -> str:
     return en_or_zh(question) if language is None else language_code(language, "answers")
 
 
+def quoting(question: str, found: Iterable[Found]) -> Answer:
+    """An answer that quotes passages whole."""
+    quotes = [Quote((one.text.strip(),), one) for one in found]
+    sources = tuple(one.source for one in quotes)
+    return Answer(question, in_words(quotes), supported=True, extractive=True, sources=sources)
+
+
 class Answerer:
     """Answers one question from the passages found for it.
 
     ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` is what
     the user said, newest first; a model gets all of it but secrets, and only what is about whom the question asks about is
-    quoted. A fact stated there, such as where the user lives, comes first.
+    quoted. ``known`` is what is known to answer the question, and is quoted first.
     """
 
     def __init__(
@@ -194,16 +201,17 @@ class Answerer:
         history: Sequence[Message] = (),
         before: str = "",
         said: Sequence[Found] = (),
+        known: Sequence[Found] = (),
     ) -> None:
-        said = without_secrets(said)
+        said, known = without_secrets(said), without_secrets(known)
         self._search = search
         self._question = question
         asked = _NOW.sub("", question)
         self._asked = f"{before}\n{asked}" if before else asked
-        self._hits = [*hits, *said]
+        self._hits = list({one.id: one for one in (*hits, *known, *said)}.values())
         self._before = before
         quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
-        self._stated = None if asks_about_past(question) else telling(question, quotable)
+        self._known = known
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._language = language
@@ -217,8 +225,8 @@ class Answerer:
     @cached_property
     def _quotes(self) -> list[Quote]:
         """The sentences that answer; none when the passages do not support an answer."""
-        if self._stated is not None:
-            return [Quote((self._stated.text.strip(),), self._stated)]
+        if self._known:
+            return [Quote((one.text.strip(),), one) for one in self._known]
         having = self._having()
         if not having or not self._needs or (self._before and not self._is_about(self._question)):
             return []
@@ -491,12 +499,6 @@ _ME = frozenset({""})
 _NO_ONE = frozenset[str]()
 _SPACES = 2  # Characters between two sentences of a paragraph
 
-_POLITE = re.compile(
-    r"\b(?:(?:do|did) you (?:still |even )?(?:know|remember|recall|think)|(?:can|could|would|will) you (?:please )?"
-    r"(?:tell|remind|show) me|(?:please )?(?:tell|remind) me|I asked you|I told you)\b"
-    "|你们?还?(?:知道|记得|觉得|认为)|(?:你?能|你?可以|请)?你?(?:再)?(?:告诉|提醒)一?下?我|我(?:问你|告诉过?你)|请问",
-    re.I,
-)
 _SPEAKS_OF_ME = re.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|mine|[Ww]e|us|[Oo]ur)\b|[我咱]")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.I)
 _SOMEONE = re.compile(rf"\b(?:he|she|him|her|his|hers)\b|{HE}", re.I)
@@ -545,15 +547,6 @@ _WHAT_LIKED = re.compile(
 )
 
 
-_RELATIONS = {
-    "lives_in": r"\bwhere (?:do|am|are) (?:I|we)(?: now| currently)? (?:live|living|based)|"
-    r"\b(?:city|town|country|place) (?:do|am) I (?:live|living)|(?:我|我们)(?:现在|目前)?(?:的?家|住)在?(?:哪|什么地方)",
-    "works_at": r"\bwhere do I(?: now| currently)? work|\bwh(?:o|om|ich company) do I work for|"
-    "我(?:现在|目前)?在(?:哪|什么)[\u4e00-\u9fff]{0,4}(?:工作|上班)",
-}
-_ASKS_RELATION = {name: re.compile(pattern, re.I) for name, pattern in _RELATIONS.items()}
-_ASKS_NAME = re.compile(r"\bname|\bcalled\b|\bwho(?:['’]s| is)\b|叫什么|名字|是谁", re.I)
-_KIN = ("parent", "sibling", "child", "married_to", "partner", "relative")
 _UNREAL = re.compile(
     r"\A\W*(?:if|suppose|supposing|imagine|pretend|say)\b|\b(?:just )?(?:kidding|joking|jk|a joke)\b|"
     "如果|假如|假设|要是|倘若|开玩笑|逗你|说着玩",
@@ -578,13 +571,6 @@ _WHO = re.compile(
 
 
 _ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
-
-
-def relations_asked(question: str) -> tuple[str, ...]:
-    """The relations of the speaker that a question asks for: where I live or work, what a relative of mine is called."""
-    asked = _POLITE.sub(" ", question)
-    found = tuple(name for name, pattern in _ASKS_RELATION.items() if pattern.search(asked))
-    return found or (_KIN if _ASKS_NAME.search(asked) and _relatives(asked.rstrip("?？ ")) else ())
 
 
 def holds_secret(text: str) -> bool:
@@ -616,7 +602,7 @@ def _inverts(asked: str, text: str) -> bool:
 
 def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
-    asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
+    asked = POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
     if _inverts(asked, text) or _is_of_another_kind(asked, text):
         return False
@@ -702,64 +688,24 @@ class _Part(NamedTuple):
     start: int
     end: int
     text: str
-    claims: list[Claim]
-
-
-def takes_back(text: str) -> bool:
-    """Whether a message is understood only by the one before it, as its correction or as the end of a jest."""
-    return bool(corrects(text)) or in_jest(text) is not None
 
 
 def suitable(question: str, said: Sequence[Found]) -> list[Found]:
-    """What may answer a question of the given messages, which are in order, the newest first.
+    """What may answer a question of the given messages.
 
-    Of a message about several people, only the sentences about whom the question asks about are kept. What a later
-    message withdraws or replaces is left out, unless the question is about the past; and so is what is only supposed or
-    said in jest.
+    Of a message about several people, only the sentences about whom the question asks about are kept. What is only
+    supposed or said in jest is left out.
     """
-    said = _corrected(said)
-    parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    jests = {part.message + 1 for part in parts if not part.start and in_jest(part.text)}
-    supposes = _CONDITIONAL.search(question) is not None
-    parts = [
-        part
-        for part in parts
-        if part.message not in jests
-        and (supposes or part.claims or not (_UNREAL.search(part.text) or in_jest(part.text)))
-    ]
-    newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
-    replacing = {one[:3] for found in newer for one in found}
-    past, liked = asks_about_past(question), _WHAT_LIKED.search(question) is not None
+    supposes, liked = _CONDITIONAL.search(question) is not None, _WHAT_LIKED.search(question) is not None
     kept = [
         part
-        for part, later in zip(parts, newer, strict=True)
-        if (past or not later)
-        and not (liked and part[:3] not in replacing and _only_dislikes(part.claims))
+        for at, one in enumerate(said)
+        for part in _parts(at, one.text)
+        if (supposes or not (_UNREAL.search(part.text) or in_jest(part.text)) or _claims(part.text))
+        and not (liked and _only_dislikes(_claims(part.text)))
         and may_answer(question, part.text)
     ]
     return [_cut(said[run[0].message], run[0].start, run[-1].end) for run in _runs(kept)]
-
-
-def _corrected(said: Sequence[Found]) -> list[Found]:
-    """The messages, the newest first; one that only corrects the one before it says what that would have said."""
-    kept: list[Found] = []
-    for one in reversed(said):
-        found = claims(one.text, time=_TIMELESS, preceding=(kept[-1].text, _TIMELESS)) if kept else []
-        wrong, right = ([claim.object for claim in found if claim.negated is negated] for negated in (True, False))
-        if corrects(one.text) in ("surely", "likely") and len(wrong) == len(right) == 1 and wrong[0] in kept[-1].text:
-            one = replace(one, text=kept.pop().text.replace(wrong[0], right[0]))
-        kept.append(one)
-    return kept[::-1]
-
-
-def telling(question: str, said: Sequence[Found]) -> Found | None:
-    """The newest of the suitable messages that states what a question asks of the speaker, in whatever words."""
-    wanted = relations_asked(question)
-    return next((one for one in said if any(_tells(claim, wanted) for claim in _claims(one.text))), None)
-
-
-def _tells(claim: Claim, wanted: Sequence[str]) -> bool:
-    return claim.subject == "user" and claim.relation in wanted and not claim.negated
 
 
 def _parts(message: int, text: str) -> Iterator[_Part]:
@@ -771,7 +717,7 @@ def _parts(message: int, text: str) -> Iterator[_Part]:
         else:
             spans.append((start, end))
     for start, end in spans:
-        yield _Part(message, start, end, text[start:end], _claims(text[start:end]))
+        yield _Part(message, start, end, text[start:end])
 
 
 def _names_someone(sentence: str) -> bool:
@@ -793,33 +739,6 @@ def _cut(one: Found, start: int, end: int) -> Found:
     if len(one.text[start:end].strip()) == len(one.text.strip()):
         return one
     return replace(one, text=one.text[start:end], citation=replace(one.citation, start=start, end=end))
-
-
-def _outdates(question: str, newer: _Part, older: _Part) -> bool:
-    """Whether a later part replaces all claims of an earlier one, or the one that the question is about."""
-    gone = [any(_replaces(one, other) for one in newer.claims) for other in older.claims]
-    if all(gone) or not any(gone):
-        return any(gone)
-    held = [(_asked_in(question, older, one), replaced) for one, replaced in zip(older.claims, gone, strict=True)]
-    return max(share for share, replaced in held if replaced) > max(share for share, replaced in held if not replaced)
-
-
-def _asked_in(question: str, part: _Part, claim: Claim) -> float:
-    """How much of the question the words of a claim hold, up to those of the next one."""
-    end = min((one.start for one in part.claims if one.start > claim.start), default=claim.end)
-    return coverage(question, part.text[claim.start : min(end, claim.end)])
-
-
-def _replaces(newer: Claim, older: Claim) -> bool:
-    if newer.subject.casefold() != older.subject.casefold():
-        return False
-    now, before = relation_of(newer.relation), relation_of(older.relation)
-    same = newer.object.casefold() == older.object.casefold()
-    if newer.relation == older.relation:
-        if same:
-            return newer.negated != older.negated
-        return now is not None and now.single and not older.negated
-    return same and now is not None and before is not None and bool(now.family) and now.family == before.family
 
 
 def _only_dislikes(found: Sequence[Claim]) -> bool:

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from memwell._asyncify import Closing
-from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.errors import InvalidInput, ModelError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, relations_asked, suitable, takes_back
-from memwell.knowledge.choosing import Quote, in_words
+from memwell.knowledge.answers import holds_secret, quoting
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import asks_about_past, is_question, only_asks
-from memwell.language.claims import USER, claims
+from memwell.language.claims import claims, in_jest
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
-from memwell.longterm.facts import Fact
+from memwell.longterm.answering import telling, telling_of
 from memwell.longterm.recall import Recalled
-from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, may_replace, outdated
-from memwell.longterm.traits import Traits
+from memwell.longterm.traits import KEY
 from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import unread
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
@@ -50,9 +46,8 @@ _OWN_SHARE, _FEATURE_SHARE = 0.7, 0.3
 _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
-_LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
-_COMPARED = 400  # The last messages among which a later statement is looked for
-_LIKELY = 20  # How many of them are compared by their vectors
+_RECALLED = 20  # Memories that may answer
+_MOST_TOLD = 50  # Statements about the user that are told at once
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -380,20 +375,10 @@ class ConversationChain:
             raise InvalidInput("a question must not be empty")
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
-        stated = _stated(system, question)
-        about_me = _ASKS_ABOUT_ME.search(question) is not None
-        if about_me:
-            stated = sorted({*stated, *_of_the_user(system, question)}, reverse=True)
-        system.memory.add(human(question))
+        [asked] = system.memory.add(human(question))
+        _remember(system)
         reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
-        if reply:
-            answer = Answer(question, reply, supported=False, extractive=True)
-        elif about_me and system.llm is None and (known := _known(system, question)):
-            answer = _quoting(question, known)
-        else:
-            said = [one.found(question) for one in stated]
-            answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
-            answer = _up_to_date(system, answer, stated)
+        answer = Answer(question, reply, supported=False, extractive=True) if reply else _answer(system, asked, before)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -429,153 +414,70 @@ def _in_chinese(summary: str) -> str:
     return summary
 
 
-class _Stated(NamedTuple):
-    """What the user said, in this conversation or in a memory; they are in order of time."""
-
-    time: datetime
-    id: str
-    text: str
-    name: str
-
-    def hit(self, relevance: float) -> ComparedHit:
-        return ComparedHit(self.id, self.text, self.time, Traits(), relevance)
-
-    def found(self, question: str) -> Found:
-        return Found(self.id, self.text, 0.0, Citation(self.id, "", self.name, 0, len(self.text)), {}, {}, question)
-
-
-def _stated(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
-    """What the user said that may answer a question, in this conversation and in the memories, newest first.
-
-    Nothing that the assistant said is among it, and no question.
-    """
-    said, remembered = _NAMES[en_or_zh(question)]
-    spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = {_Stated(one.time, one.id, one.text, said) for one in _with_corrections(system.memory, spoken)}
-    recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
-    stated |= {
-        _Stated(one.time, one.id, one.text, remembered)
-        for one in recalled
-        if one.trust == "user" and _is_statement(one.text)
-    }
-    return sorted(stated, reverse=True)
-
-
-def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequence[_Stated]) -> Answer:
-    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
-    sources = {one.id for one in answer.sources}
-    quoted = [one for one in stated if one.id in sources]
-    if not answer.extractive or not quoted or asks_about_past(answer.question):
-        return answer
-    latest = [
-        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
-    ]
-    hits = [one.hit(1.0) for one in quoted]
-    later = (one for one in _not_taken_back({*stated, *latest}) if one > min(quoted) and not holds_secret(one.text))
-    # Vectors cost most: only of what may replace a quotation at all, and of the newest.
-    likely = islice((one for one in later if any(may_replace(one.hit(0.0), hit) for hit in hits)), _LIKELY)
-    compared = {one.id: one for one in (*quoted, *likely)}
-    replaced = _outdated(system.engine, list(compared.values()), len(quoted))
-    if replaced.keys().isdisjoint(sources):
-        return answer
-    newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
-    return _quoting(answer.question, [compared[one].found(answer.question) for one in newest])
-
-
-def _not_taken_back(stated: Iterable[_Stated]) -> list[_Stated]:
-    """The statements without those that the next one, or a later sentence of their own, takes back, newest first."""
-    ordered = sorted(stated, reverse=True)
-    following = ["", *(one.text for one in ordered)]
-    return [
-        one
-        for one, after in zip(ordered, following, strict=False)
-        if not takes_back(after) and not any(takes_back(part.text) for part in sentences(one.text)[1:])
-    ]
-
-
-def _quoting(question: str, found: Sequence[Found]) -> Answer:
-    text = in_words([Quote((one.text.strip(),), one) for one in found])
-    return Answer(question, text, supported=True, extractive=True, sources=tuple(found))
-
-
-def _of_the_user(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
-    """The statements that say a fact of the user, such as where they live, in this conversation and in the memories."""
-    said, remembered = _NAMES[en_or_zh(question)]
-    spoken = _with_corrections(system.memory, [one for one in system.memory.last(_COMPARED) if _states_fact(one)])
-    memories = _behind(system.engine, system.engine.facts_about())
-    return [
-        *(_Stated(one.time, one.id, one.text, said) for one in spoken),
-        *(_Stated(one.time, one.id, one.text, remembered) for one in memories if one.trust == "user"),
-    ]
-
-
-def _states_fact(message: Message) -> bool:
-    return _is_stated(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
-
-
-def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
-    """The last statements about the user that hold, the oldest first."""
-    stated = sorted({one for one in _of_the_user(system, question) if not holds_secret(one.text)}, reverse=True)
-    # Whatever is about the user answers: no word of the question need be in it.
-    kept = [one for one in suitable("", [one.found(question) for one in stated]) if claims(one.text, time=now())]
-    current = (_up_to_date(system, _quoting(question, [one]), stated) for one in reversed(kept[:_LAST]))
-    return list({(one.id, one.text): one for answer in current for one in answer.sources}.values())
-
-
-def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
-    """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
-    # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
-    hits = [one.hit(1.0 if at < quoted else 0.0) for at, one in enumerate(stated)]
-    embedder, vectors = engine.embedder, None
-    if embedder is not None and embedder.name == default_models().embedder:
-        vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)
-    return {id_: some[-1].id for id_, some in outdated(stated[0].text, hits, vectors).items()}
-
-
-def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
-    """The statements of the user among messages, with those that take them back and those that they take back."""
-    found = {one.id: one for one in spoken if _is_stated(one)}
-    for one in list(found.values()):
-        later = one
-        while (later := _statement_near(history, later, 1)) and takes_back(later.text):
-            found[later.id] = later
-        earlier = one
-        while earlier and takes_back(earlier.text) and (earlier := _statement_near(history, earlier, -1)):
-            found[earlier.id] = earlier
-    return list(found.values())
-
-
-def _statement_near(history: History, message: Message, step: int) -> Message | None:
-    """The next statement of the user after a message, or the last one before it, with no more than questions between."""
-    at = message.index or 0
-    if step > 0:
-        near = history.log.read(history.thread, after=at, first=_LAST)
-    else:
-        near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
-    return next(filter(_is_stated, near), None)
-
-
-def _is_stated(message: Message) -> bool:
-    return message.role is Role.HUMAN and _is_statement(message.text)
+def _remember(system: IntelligentMemorySystem) -> None:
+    """Remember what the user stated in the conversation since the last time, so that facts and recall know it."""
+    for page in unread(system.engine, system.memory.thread.id):
+        if said := [one for one in page if one.role is Role.HUMAN and _is_statement(one.text)]:
+            system.engine.remember(said, session=system.memory.thread.id)
 
 
 def _is_statement(text: str) -> bool:
     return not only_asks(text) and not _only_requests(text)
 
 
-def _stating(engine: Engine, question: str) -> list[Recalled]:
-    """The memories behind the facts about the user that a question asks for."""
-    known = [fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation)]
-    return _behind(engine, known)
+def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Message]) -> Answer:
+    """The answer to a message from the documents, and from what the user said before it."""
+    question, memory = asked.text, system.engine.memory
+    about_me = _ASKS_ABOUT_ME.search(question) is not None
+    told = telling_of(memory)[-_MOST_TOLD:] if about_me else telling(memory, question)
+    known = [_found(system, one, question) for one in told if _is_heard(system, one)]
+    recalled = _recalled(system, asked)
+    said = [_found(system, one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
+    answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said, known=known)
+    return answer if asks_about_past(question) else _current(system, answer, recalled)
 
 
-def _behind(engine: Engine, facts: Iterable[Fact]) -> list[Recalled]:
-    records = {source.record for fact in facts for source in fact.evidence if source.record}
-    found = list[Recalled]()
-    for id_ in records:
-        with suppress(NotFound):
-            found.append(engine.get(id_))
+def _is_heard(system: IntelligentMemorySystem, one: Recalled) -> bool:
+    """Whether the user said it, in this conversation or in none."""
+    return one.trust == "user" and one.session in ("", system.memory.thread.id) and _is_statement(one.text)
+
+
+def _recalled(system: IntelligentMemorySystem, asked: Message) -> list[Recalled]:
+    """What the user said before that may answer a message, the best first, without jests."""
+    hits = system.engine.recall(asked.text, limit=_RECALLED, where=_heard_in(system.memory.thread.id))
+    heard = [one for one in hits if one.id != asked.id and _is_heard(system, one) and not in_jest(one.text)]
+    jests = {one.id for one in hits if in_jest(one.text)}
+    return [one for one in heard if one.superseded_by not in jests]
+
+
+def _heard_in(session: str) -> Filter:
+    own, none = Where((KEY, "session"), "eq", session), Not(Where((KEY, "session"), "exists"))
+    return AllOf((AnyOf((own, none)), Not(Where((KEY, "trust"), "exists"))))
+
+
+def _current(system: IntelligentMemorySystem, answer: Answer, recalled: Sequence[Recalled]) -> Answer:
+    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
+    by_id = {one.id: one for one in recalled}
+    current = [_newest(by_id, one.id) for one in answer.sources]
+    if not answer.extractive or all(one is None for one in current):
+        return answer
+    found = [
+        new and _found(system, new, answer.question) or old for new, old in zip(current, answer.sources, strict=True)
+    ]
+    return quoting(answer.question, {one.id: one for one in found}.values())
+
+
+def _newest(by_id: Mapping[str, Recalled], id_: str) -> Recalled | None:
+    """The last of those that supersede a memory one after the other; None for one that is current."""
+    found = None
+    while id_ in by_id and (later := by_id.get(by_id[id_].superseded_by)):
+        found, id_ = later, later.id
     return found
+
+
+def _found(system: IntelligentMemorySystem, one: Recalled, question: str) -> Found:
+    name = _NAMES[en_or_zh(question)][not one.session]
+    return Found(one.id, one.text, 0.0, Citation(one.id, "", name, 0, len(one.text)), {}, {}, question)
 
 
 def _source_document(one: Found) -> SourceDocument:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge import Knowledge
-from memwell.knowledge.answers import holds_secret, may_answer, prompt, suitable, telling, without_secrets
+from memwell.knowledge.answers import holds_secret, may_answer, prompt, suitable, without_secrets
 from memwell.knowledge.documents import Citation, Found
 from memwell.messages import Message, ai, human, system
 from memwell.models.local import LocalEmbedder
@@ -513,19 +513,11 @@ SUITABLE = (
     ("Do I like cats?", ("My name is Ann. My sister likes cats.",), ["My name is Ann."]),
     ("What does my sister hate?", ("I'm Ann. My sister is Eve. She hates cats.",),
      ["My sister is Eve. She hates cats."]),
-    ("Where do I live?", ("I live in Rome now.", "I live in Oslo."), ["I live in Rome now."]),
-    ("Where did I live before?", ("I live in Rome now.", "I live in Oslo."),
-     ["I live in Rome now.", "I live in Oslo."]),
-    ("Where do I live?", ("I moved to Rome.", "My name is Ann and I live in Oslo."), ["I moved to Rome."]),
-    ("What is my name?", ("I moved to Rome.", "My name is Ann and I live in Oslo."),
-     ["I moved to Rome.", "My name is Ann and I live in Oslo."]),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
     ("Where do I live?", ("If I lived in Rome, I would be happy.",), []),
     ("What do I take if it rains?", ("If it rains I take the bus.",), ["If it rains I take the bus."]),
-    ("我住在哪里？", ("开玩笑的", "我住在月球。"), []),
     ("What do I like?", ("I don't like tea.",), []),
     ("Do I like tea?", ("I don't like tea.",), ["I don't like tea."]),
-    ("What do I like?", ("I don't like tea any more.", "I like tea."), ["I don't like tea any more."]),
 )  # fmt: skip
 
 
@@ -537,18 +529,21 @@ def test_what_is_kept_of_messages(question: str, said: tuple[str, ...], kept: li
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "told"),
+    ("question", "kept"),
     [
-        ("Where do I live?", ("I moved to Bergen", "I like tea."), "I moved to Bergen"),
-        ("Where do I live?", ("I like tea.",), None),
-        ("Where do I work?", ("I moved to Bergen",), None),
-        ("我母亲叫什么名字？", ("我妈叫李芳",), "我妈叫李芳"),
-        ("What is my father's name?", ("My mother is called Ruth",), None),
+        ("When is my dentist appointment?", True), ("When is my doctor's appointment?", False),
+        ("What is my dentist called?", False),
     ],
-)
-def test_what_tells_the_fact_that_is_asked_for(question: str, said: tuple[str, ...], told: str | None):
-    one = telling(question, suitable(question, found(*said)))
-    assert (one and one.text) == told
+)  # fmt: skip
+def test_a_thing_named_by_two_words_is_not_another_one(question: str, kept: bool):
+    said = found("I have a dentist appointment on 14 March.")
+    assert suitable(question, said) == (said if kept else [])
+
+
+def test_what_is_known_is_quoted_first_and_whole():
+    said = found("I like tea.", "I moved to Bergen")
+    answer = SHARED.answer("Where do I live?", said=said, known=said[1:])
+    assert (answer.text, answer.sources) == ("I moved to Bergen [1]", tuple(said[1:]))
 
 
 SECRETS = (
@@ -557,6 +552,7 @@ SECRETS = (
     "My CVV is 123.",
     "My card is 4111 1111 1111 1111.",
     "The login code is 99812.",
+    "My password is [password]",
 )
 
 

@@ -25,6 +25,7 @@ from memwell.knowledge.asking import (
     exact_things,
     exact_things_in,
     figures,
+    has_pronoun,
     is_code,
     is_year,
     kinds_asked,
@@ -37,7 +38,7 @@ from memwell.knowledge.recall import Search
 from memwell.language.claims import Claim, claims, in_jest
 from memwell.language.fact_questions import POLITE
 from memwell.language.quoting import clean, quoted, seal_of
-from memwell.language.secrets import findings
+from memwell.language.secrets import SECRETS, findings
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, statement
 from memwell.language.words import en_or_zh, language_code, language_of
@@ -211,7 +212,7 @@ class Answerer:
         self._hits = list({one.id: one for one in (*hits, *known, *said)}.values())
         self._before = before
         quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
-        self._known = known
+        self._known, self._of_documents = known, bool(hits)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._language = language
@@ -230,11 +231,17 @@ class Answerer:
         having = self._having()
         if not having or not self._needs or (self._before and not self._is_about(self._question)):
             return []
-        if not decides_by_meaning(self._search, self._asked) and self._measured(having)[0] < self._enough:
+        # A pronoun is near to no name: of what was said, the words decide then.
+        by_meaning = (self._of_documents or not has_pronoun(self._question)) and decides_by_meaning(
+            self._search, self._asked
+        )
+        if not by_meaning and self._measured(having)[0] < self._enough:
             return []
         kinds = kinds_asked(self._question)
         exact = Exact(self._exact, self._rest) if self._exact else None
-        return Chooser(self._search, self._asked, self._needs, having, kinds=kinds, exact=exact).quotes()
+        return Chooser(
+            self._search, self._asked, self._needs, having, kinds=kinds, exact=exact, by_meaning=by_meaning
+        ).quotes()
 
     @property
     def supported(self) -> bool:
@@ -510,17 +517,22 @@ _PETS = re.compile(
     re.I,
 )
 _MY_PET = re.compile(rf"(?:\b(?:my|our) (?:\w+ )?|[我咱]们?家?的?)(?:{_PETS.pattern})", re.I)
+_HAVE_I = re.compile(r"\b(?:have|do) (?:I|we) .*\b(?:have|own|got|keep)\b|\b(?:I|we) have\b|[我咱].*(?:[养有])", re.I)
 _HIS_PET = re.compile(
     rf"(?:['’]s|\b(?:his|her|their|your)) (?:\w+ )?(?:{_PETS.pattern})"
     rf"|[弟妹哥姐爸妈爷奶叔姨舅姑友事居他她你]们?家?的?(?:{_PETS.pattern})",
     re.I,
 )
 _COMPOUND = re.compile(
-    r"\b(\w+) (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
+    r"\b(\w+)(?:['’]s)? (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
     r"|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
     re.I,
 )
 """A thing named by two words: a blood pressure is no answer to a question for a blood type."""
+_NO_KINDS = frozenset(
+    "a an the my our your his her their its this that what which new old next first last other another same some any no and "
+    "of full own s is was".split()
+)
 _NAME = re.compile(
     r"\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]oes|[Dd]o|[Dd]id|[Hh]as|[Hh]ave|[Cc]an|[Ww]ill|[Ss]hould|[Aa]bout|what|where|when|how)"
     r"\s+([A-Z](?!\b)[\w-]*)|\b([A-Z][\w-]+)(?=['’]s\s)"
@@ -574,8 +586,10 @@ _ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text has a password, a key or a PIN: it is never quoted."""
-    return _PIN.search(text) is not None or any(one.secret for one in findings(text))
+    """Whether a text has a password, a key or a PIN, or the mark of one that was redacted: it is never quoted."""
+    if _PIN.search(text) or any(f"[{kind}]" in text for kind in SECRETS):
+        return True
+    return any(one.secret for one in findings(text))
 
 
 def without_secrets(said: Sequence[Found]) -> list[Found]:
@@ -612,7 +626,7 @@ def may_answer(question: str, text: str) -> bool:
         return any(_concerns(text, about, name) for name in names)
     if not about:
         return True
-    if pet := _MY_PET.search(asked):
+    if (pet := _MY_PET.search(asked)) or ((pet := _PETS.search(asked)) and _HAVE_I.search(asked)):
         own = _MY_PET.search(text) is not None or _HIS_PET.search(text) is None
         return own and (_word(pet) in text.casefold() or _pet(text) == "pet")
     people = _relatives(asked)
@@ -629,16 +643,25 @@ def may_answer(question: str, text: str) -> bool:
 
 
 def _is_of_another_kind(asked: str, text: str) -> bool:
-    """Whether a statement has the first words of the compounds of a question with other second words only."""
-    wanted = {one.casefold(): other.casefold() for one, other in _COMPOUND.findall(asked)}
-    stated = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    """Whether a statement has one word of a compound of the question with another in place of its other word only."""
+    wanted, stated = _compounds(asked), _compounds(text)
     low = text.casefold()
-    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in stated)
+    return any(
+        (one == first and other != second and second not in low)
+        or (one != first and other == second and first not in low)
+        for first, second in wanted
+        for one, other in stated
+    )
+
+
+def _compounds(text: str) -> list[tuple[str, str]]:
+    found = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    return [(one, other) for one, other in found if one not in _NO_KINDS]
 
 
 def _people(text: str) -> frozenset[str]:
     """Whom a statement is about, with "" for the speaker; a pet by its word. Of a long one nothing is known."""
-    read = statement(text)
+    read = statement(_without_compounds(text))
     if read.about == OTHER and not read.of_me:
         return read.holders - _ME
     if pet := _pet(read.subject):
@@ -658,7 +681,12 @@ def _word(found: re.Match[str]) -> str:
 def _relatives(asked: str) -> frozenset[str]:
     """The relatives of the speaker that a question asks about."""
     owned = _OWNED.search(asked)
-    return statement(owned[0]).holders - _ME if owned else _NO_ONE
+    return statement(_without_compounds(owned[0])).holders - _ME if owned else _NO_ONE
+
+
+def _without_compounds(text: str) -> str:
+    """A text in which a thing is named by its second word alone: a dentist appointment is about no dentist."""
+    return _COMPOUND.sub(lambda found: found[0] if "s " in found[0][-len(found[2]) - 3 :] else found[2], text)
 
 
 def _names(asked: str) -> frozenset[str]:

@@ -438,7 +438,8 @@ class Exact(NamedTuple):
 class Chooser:
     """Chooses sentences of the best passages for a question that asks for things of these ``kinds``.
 
-    With ``exact``, only texts with those things are chosen, and none unless each of them is found.
+    With ``exact``, only texts with those things are chosen, and none unless each of them is found. ``by_meaning`` is for
+    vectors that the odds were fitted to; else words decide.
     """
 
     def __init__(
@@ -450,9 +451,10 @@ class Chooser:
         *,
         kinds: frozenset[str],
         exact: Exact | None = None,
+        by_meaning: bool = False,
     ) -> None:
         self._exact = exact
-        self._by_meaning = decides_by_meaning(search, asked)
+        self._by_meaning = by_meaning
         self._many = asks_for_many(asked)
         self._whether = asks_whether(asked.rpartition("\n")[2])
         self._search = search

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
 from memwell.language.asking import asks_about_former
-from memwell.language.claims import chinese_objects, english_objects
+from memwell.language.claims import chinese_objects, english_objects, in_jest
 from memwell.language.claims.relations import USER, relation_of
 from memwell.language.fact_questions import fact_question
 from memwell.longterm.facts import Fact
@@ -65,31 +65,38 @@ class _Texts(dict[str, "Recalled | None"]):
         return self[id_]
 
     def clause(self, source: Source) -> str:
-        """The words of a memory that state something; nothing where it is gone."""
+        """The words of a memory that state something; nothing where it is gone, or only takes a jest back."""
         found = self[source.record] if source.record != BY_HAND else None
-        return "" if found is None else found.text[source.start : source.end]
+        return "" if found is None or in_jest(found.text) else found.text[source.start : source.end]
 
 
 def _stating(held: Sequence[Fact], known: Sequence[Fact], texts: _Texts) -> list[Recalled]:
     """The memories in which facts were last stated; only the clauses of one that states something else that is over."""
     ids = {one.id for one in held}
-    over = {source.record for fact in known if fact.id not in ids and fact.valid_to for source in fact.evidence}
-    found: dict[str, set[Source]] = {}
+    over: dict[str, list[int]] = {}
+    for source in (source for fact in known if fact.id not in ids and fact.valid_to for source in fact.evidence):
+        over.setdefault(source.record, []).append(source.start)
+    found: dict[str, list[Source]] = {}
     for fact in held:
         source = next((one for one in reversed(fact.evidence) if texts.clause(one)), None)
         if source is not None:
-            found.setdefault(source.record, set()).add(source)
+            found.setdefault(source.record, []).append(source)
     memories = ((texts[record], sources) for record, sources in found.items())
     return [
-        replace(one, text=" ".join(_clauses(sources, texts))) if one.id in over else one
+        replace(one, text=_clauses(one.text, sources, over[one.id])) if one.id in over else one
         for one, sources in memories
         if one is not None
     ]
 
 
-def _clauses(sources: Iterable[Source], texts: _Texts) -> dict[str, None]:
-    ordered = sorted(sources, key=lambda one: one.start)
-    return dict.fromkeys(texts.clause(one).strip(" ,，;；") for one in ordered)
+def _clauses(text: str, sources: Sequence[Source], over: Sequence[int]) -> str:
+    """The clauses of a text at these places, each up to one that is over."""
+    spans = {(one.start, min([one.end, *(start for start in over if start > one.start)])) for one in sources}
+    cut = [_JOINING.sub("", text[start:end]).strip(" ,，;；") for start, end in sorted(spans)]
+    return " ".join(dict.fromkeys(cut))
+
+
+_JOINING = re.compile(r"[\s,，;；]*(?:\b(?:and|but|so|or)|[和但而]|还有|而且)?[\s,，;；]*\Z", re.I)
 
 
 def _is_called(fact: Fact, word: str, texts: _Texts) -> bool:
@@ -101,9 +108,12 @@ def _is_called(fact: Fact, word: str, texts: _Texts) -> bool:
     if not said:
         # "Her name is Ann" was said of the only one there can be.
         return relation is not None and relation.single
-    return any(
-        role == one or role.endswith(f" {one}") or one.endswith(f" {role}") for one in _roles(word) for role in said
-    )
+    return any(_is_kind(role, one) or _is_kind(one, role) for one in _roles(word) for role in said)
+
+
+def _is_kind(role: str, general: str) -> bool:
+    """Whether a word is another with more before it: *older sister*, 橘猫."""
+    return role.endswith(general if not general.isascii() else f" {general}") or role == general
 
 
 def _relations(word: str) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ _REQUESTS = re.compile(
     "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
     re.I,
 )
-_STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]", re.I)
+_STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]|[\u4e00-\u9fff].*(?:[是了有在]|改到|推迟)", re.I)
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _ASKS_ABOUT_ME = re.compile(
     r"\b(?:what|everything|all|anything|something|much)\b.{0,12}\byou\b.{0,20}\b(?:about|of) me\b"
@@ -297,7 +297,8 @@ class IntelligentMemorySystem(Closing):
     ) -> None:
         self._server: Closing | None = None
         self.llm = as_chat_model(llm) if llm is not None else self._model_of_key(openai_api_key, base_url, model)
-        self.engine = open_memory(db_path, chat=self.llm)
+        # The model answers; it does not read every message for facts as well.
+        self.engine = open_memory(db_path)
         self.text_splitter = Chunking(tokens=1000, overlap=200, length="characters")
         self.vectorstore = Knowledge(
             self.engine.backend,
@@ -422,7 +423,7 @@ def _remember(system: IntelligentMemorySystem) -> None:
 
 
 def _is_statement(text: str) -> bool:
-    return not only_asks(text) and not _only_requests(text)
+    return not (only_asks(text) or _only_requests(text) or _greeting(text))
 
 
 def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Message]) -> Answer:
@@ -430,11 +431,12 @@ def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Me
     question, memory = asked.text, system.engine.memory
     about_me = _ASKS_ABOUT_ME.search(question) is not None
     told = telling_of(memory)[-_MOST_TOLD:] if about_me else telling(memory, question)
-    known = [_found(system, one, question) for one in told if _is_heard(system, one)]
+    known = [_found(one, question) for one in told if _is_heard(system, one)]
     recalled = _recalled(system, asked)
-    said = [_found(system, one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
+    said = [_found(one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
     answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said, known=known)
-    return answer if asks_about_past(question) else _current(system, answer, recalled)
+    # A fact is as current as the facts are.
+    return answer if known or asks_about_past(question) else _current(answer, recalled)
 
 
 def _is_heard(system: IntelligentMemorySystem, one: Recalled) -> bool:
@@ -455,15 +457,13 @@ def _heard_in(session: str) -> Filter:
     return AllOf((AnyOf((own, none)), Not(Where((KEY, "trust"), "exists"))))
 
 
-def _current(system: IntelligentMemorySystem, answer: Answer, recalled: Sequence[Recalled]) -> Answer:
+def _current(answer: Answer, recalled: Sequence[Recalled]) -> Answer:
     """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
     by_id = {one.id: one for one in recalled}
-    current = [_newest(by_id, one.id) for one in answer.sources]
-    if not answer.extractive or all(one is None for one in current):
+    newest = {one.id: _newest(by_id, one.id) for one in answer.sources}
+    if not answer.extractive or not any(newest.values()):
         return answer
-    found = [
-        new and _found(system, new, answer.question) or old for new, old in zip(current, answer.sources, strict=True)
-    ]
+    found = [one if (new := newest[one.id]) is None else _found(new, answer.question) for one in answer.sources]
     return quoting(answer.question, {one.id: one for one in found}.values())
 
 
@@ -475,7 +475,7 @@ def _newest(by_id: Mapping[str, Recalled], id_: str) -> Recalled | None:
     return found
 
 
-def _found(system: IntelligentMemorySystem, one: Recalled, question: str) -> Found:
+def _found(one: Recalled, question: str) -> Found:
     name = _NAMES[en_or_zh(question)][not one.session]
     return Found(one.id, one.text, 0.0, Citation(one.id, "", name, 0, len(one.text)), {}, {}, question)
 

@@ -11,7 +11,8 @@ ASKED = (
     ("how old is my son now?", "my son", "age"), ("Where do I work?", "user", "works_at works_in"),
     ("So where do we live these days?", "user", "lives_in"), ("Where did I live before?", "user", "lives_in"),
     ("Where does Priya live?", "Priya", "lives_in"), ("Can you tell me what my name is?", "user", "name"),
-    ("What do I do for a living?", "user", "occupation works_at"), ("What's my sister's job?", "my sister", "occupation works_at"),
+    ("What do I do for a living?", "user", "occupation works_at"),
+    ("What's my sister's job?", "my sister", "occupation works_at"),
     ("When's my mother's birthday?", "my mother", "birthday"), ("What's my favorite color?", "user", "favourite:colour"),
     ("What am I allergic to?", "user", "allergic_to"), ("What languages do I speak?", "user", "speaks"),
     ("我多大了？", "user", "age"), ("我女儿今年几岁了？", "我女儿", "age"), ("我在哪里上班", "user", "works_at works_in"),
@@ -31,7 +32,8 @@ def test_of_whom_and_for_what_a_question_asks(question: str, subject: str, relat
     ("question", "called"),
     [
         ("What is my wife's name?", "wife"), ("Who is my boss?", "boss"), ("What is the name of my cat?", "cat"),
-        ("What are my kids called?", "kids"), ("我老公叫什么？", "老公"), ("我家的狗叫什么名字来着？", "狗"), ("谁是我老板？", "老板"),
+        ("What are my kids called?", "kids"), ("我老公叫什么？", "老公"),
+        ("我家的狗叫什么名字来着？", "狗"), ("谁是我老板？", "老板"),
     ],
 )  # fmt: skip
 def test_whose_name_a_question_asks_for(question: str, called: str):
@@ -41,8 +43,10 @@ def test_whose_name_a_question_asks_for(question: str, called: str):
 @pytest.mark.parametrize(
     "question",
     [
-        "", "?", "What is your name?", "Where does she live?", "他住在哪里？", "你叫什么名字？", "What do I do if it rains?",
-        "What did I do yesterday?", "Where is the harbour?", "会议在哪里开？", "我弟弟的狗叫什么？", "What is my brother's dog called?",
+        "", "?", "What is your name?", "Where does she live?", "他住在哪里？", "你叫什么名字？",
+        "What do I do if it rains?",
+        "What did I do yesterday?", "Where is the harbour?", "会议在哪里开？", "我弟弟的狗叫什么？",
+        "What is my brother's dog called?",
         "I live in Oslo.", "What food do I like?",
     ],
 )  # fmt: skip

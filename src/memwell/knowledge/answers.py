@@ -524,14 +524,14 @@ _HIS_PET = re.compile(
     re.I,
 )
 _COMPOUND = re.compile(
-    r"\b(\w+)(?:['’]s)? (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
-    r"|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
+    r"\b(\w+)(?:['’]s)? (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e"
+    r"|appointment|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
     re.I,
 )
 """A thing named by two words: a blood pressure is no answer to a question for a blood type."""
 _NO_KINDS = frozenset(
-    "a an the my our your his her their its this that what which new old next first last other another same some any no and "
-    "of full own s is was".split()
+    "a an the my our your his her their its this that what which new old next first last other another same some any no "
+    "and of full own s is was".split()
 )
 _NAME = re.compile(
     r"\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]oes|[Dd]o|[Dd]id|[Hh]as|[Hh]ave|[Cc]an|[Ww]ill|[Ss]hould|[Aa]bout|what|where|when|how)"

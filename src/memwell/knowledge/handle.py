@@ -280,8 +280,8 @@ class Knowledge:
 
         ``limit`` passages are used; ``language`` is ``en`` or ``zh``, by default the question's. ``history`` is the
         conversation so far, which the question may refer to; ``said`` is what the user said, newest first, which may
-        answer too; ``known`` is what is known to answer it, and is quoted whole. A chat model is asked whenever there is a passage; when it fails, sentences of the documents answer,
-        and the note says so. Raises ``InvalidInput``.
+        answer too; ``known`` is what is known to answer it, and is quoted whole. A chat model is asked whenever there is a
+        passage; when it fails, sentences of the documents answer, and the note says so. Raises ``InvalidInput``.
         """
         language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)

@@ -19,8 +19,9 @@ class FactQuestion(NamedTuple):
 
 
 POLITE = re.compile(
-    r"\b(?:(?:do|did) you (?:still |even |happen to )?(?:know|remember|recall|think)|(?:can|could|would|will) you (?:please )?"
-    r"(?:tell|remind|show) me|(?:please )?(?:tell|remind) me|I asked you|I told you)\b"
+    r"\b(?:(?:do|did) you (?:still |even |happen to )?(?:know|remember|recall|think)"
+    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind|show) me|(?:please )?(?:tell|remind) me"
+    r"|I asked you|I told you)\b"
     "|你们?还?(?:知道|记得|觉得|认为)(?:吗[，,])?|(?:你?能|你?可以|请)?你?(?:再)?(?:告诉|提醒)一?下?我|我(?:问你|告诉过?你)|请问",
     re.I,
 )
@@ -32,8 +33,8 @@ _BEFORE = re.compile(
     re.I,
 )
 _BEHIND = re.compile(
-    r"[\s,]+(?:(?:right )?now|nowadays|again|currently|these days|at the moment|at present|today|please|then|by the way|exactly"
-    r"|originally|for a living|as|before|previously|in the past|earlier|though|actually)\Z"
+    r"[\s,]+(?:(?:right )?now|nowadays|again|currently|these days|at the moment|at present|today|please|then|by the way"
+    r"|exactly|originally|for a living|as|before|previously|in the past|earlier|though|actually)\Z"
     "|[呀啊呢吗来着的了]+\\Z|[，,]?(?:还记得|你还记得|知道|你知道|告诉我|记得)\\Z",
     re.I,
 )
@@ -69,8 +70,11 @@ _ENGLISH: tuple[tuple[str, str], ...] = (
         rf"(?:when|what|what (?:day|date)|which day) {_BE} {_P} (?:birthday|date of birth|birth ?day)|when {_BE} {_S} born"
         rf"|when {_P} birthday {_BE}|when {_S} was born",
     ),
-    ("from", rf"where {_BE} {_S} (?:originally )?from|where {_S} {_BE} (?:originally )?from|where did {_S} grow up"
-             rf"|what {_BE} {_P} home ?town|where {_BE} {_S} (?:born|raised)"),
+    (
+        "from",
+        rf"where {_BE} {_S} (?:originally )?from|where {_S} {_BE} (?:originally )?from|where did {_S} grow up"
+        rf"|what {_BE} {_P} home ?town|where {_BE} {_S} (?:born|raised)",
+    ),
     ("nationality", rf"what {_BE} {_P} nationality|what nationality {_BE} {_S}"),
     (
         "allergic_to",
@@ -80,8 +84,11 @@ _ENGLISH: tuple[tuple[str, str], ...] = (
     ("speaks", rf"(?:what|which|how many) languages {_DO} {_S} speak|(?:what|which) languages {_S} speaks?"),
     ("email", rf"what {_BE} {_P} e-?mail(?: address)?"),
     ("phone", rf"what {_BE} {_P} (?:(?:tele)?phone|mobile|cell)(?: ?phone)?(?: number)?"),
-    ("studies_at studies_in", rf"where {_DO} {_S} study|where {_BE} {_S} studying|(?:what|which) (?:uni|university|college|school)"
-                              rf" {_DO} {_S} (?:go to|attend|study at)"),
+    (
+        "studies_at studies_in",
+        rf"where {_DO} {_S} study|where {_BE} {_S} studying"
+        rf"|(?:what|which) (?:uni|university|college|school) {_DO} {_S} (?:go to|attend|study at)",
+    ),
     ("studies", rf"what {_DO} {_S} study|what {_BE} {_S} studying|what {_BE} {_P} major"),
     ("graduated_from studies_at", rf"where did {_S} (?:graduate(?: from)?|go to (?:university|college|uni))"),
     ("married_to", rf"whom? {_BE} {_S} married to"),
@@ -90,9 +97,12 @@ _ENGLISH: tuple[tuple[str, str], ...] = (
     ("pet", rf"{_DO} {_S} have (?:any |a )?pets?|what pets? {_DO} {_S} have|how many pets {_DO} {_S} have"),
     ("hobby likes", rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have"),
     ("diet", rf"what {_BE} {_P} diet"),
-    ("name", rf"what {_BE} {_P} (?:(?:first |last |full )?names?)|what {_P} names? {_BE}|what {_BE} {_S} (?:called|named)"
-             rf"|what {_S} {_BE} (?:called|named)|who {_BE} {_S}|who {_S} {_BE}|what {_BE} the names? of {_S}"),
-)  # fmt: skip
+    (
+        "name",
+        rf"what {_BE} {_P} (?:(?:first |last |full )?names?)|what {_P} names? {_BE}|what {_BE} {_S} (?:called|named)"
+        rf"|what {_S} {_BE} (?:called|named)|who {_BE} {_S}|who {_S} {_BE}|what {_BE} the names? of {_S}",
+    ),
+)
 _FAVOURITE_EN = rf"(?:what|which|who) {_BE} {_P} favou?rite (?P<what>[a-z][a-z -]{{1,40}})"
 
 _HAN = "[\u4e00-\u9fff]"
@@ -102,19 +112,37 @@ _WHERE = (
 )
 _WHAT = "(?:什么|啥|哪些|哪几[种个])"
 _CHINESE: tuple[tuple[str, str], ...] = (
-    ("from", f"{_W}(?:是(?:哪里|哪儿|什么地方|哪)的?人|来自{_WHERE}|的?老家(?:是|在){_WHERE}|的?家乡(?:是|在){_WHERE})"),
+    (
+        "from",
+        f"{_W}(?:是(?:哪里|哪儿|什么地方|哪)的?人|来自{_WHERE}|的?老家(?:是|在){_WHERE}|的?家乡(?:是|在){_WHERE})",
+    ),
     ("lives_in", f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}"),
-    ("works_at works_in", f"{_W}在?{_WHERE}(?:工作|上班|任职|就职|干活)|{_W}的?(?:公司|单位|工作单位)(?:是|叫|在){{0,1}}(?:{_WHERE}|什么(?:名字)?)"),
-    ("occupation works_at", f"{_W}是?(?:做|干|从事){_WHAT}(?:工作|行业|职业)?|{_W}的?(?:工作|职业|职位|岗位|本职)是{_WHAT}|{_W}是干嘛"
-                            f"|{_W}当{_WHAT}"),
+    (
+        "works_at works_in",
+        f"{_W}在?{_WHERE}(?:工作|上班|任职|就职|干活)"
+        f"|{_W}的?(?:公司|单位|工作单位)(?:是|叫|在){{0,1}}(?:{_WHERE}|什么(?:名字)?)",
+    ),
+    (
+        "occupation works_at",
+        f"{_W}是?(?:做|干|从事){_WHAT}(?:工作|行业|职业)?|{_W}的?(?:工作|职业|职位|岗位|本职)是{_WHAT}"
+        f"|{_W}是干嘛"
+        f"|{_W}当{_WHAT}",
+    ),
     ("age", f"{_W}(?:多大|几岁|多少岁|多大年[纪龄]|年龄是?多[大少])"),
-    ("birthday", f"{_W}的?生日是?(?:在?哪[天日]|什么时候|几月几[号日]|几[号月]|多少)|{_W}(?:是)?(?:什么时候|哪[天年]|哪一年)(?:出生|生)"),
+    (
+        "birthday",
+        f"{_W}的?生日是?(?:在?哪[天日]|什么时候|几月几[号日]|几[号月]|多少)"
+        f"|{_W}(?:是)?(?:什么时候|哪[天年]|哪一年)(?:出生|生)",
+    ),
     ("nationality", f"{_W}的?国籍是{_WHAT}|{_W}是哪国人"),
     ("allergic_to", f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}"),
     ("speaks", f"{_W}会?(?:说|讲)?(?:{_WHAT}|几种|哪[几些]?[种门])(?:外语|语言)"),
     ("email", f"{_W}的?(?:邮箱|电子邮箱|邮箱地址|邮件地址|email)是?(?:{_WHAT}|多少|哪个)?"),
     ("phone", f"{_W}的?(?:电话|手机|手机号|电话号码|手机号码|号码|联系方式)是?(?:{_WHAT}|多少)?"),
-    ("studies_at studies_in", f"{_W}在?{_WHERE}(?:读书|上学|念书|读大学|上大学|就读)|{_W}(?:读|上)(?:哪所|哪个|什么)(?:大学|学校|中学|小学)"),
+    (
+        "studies_at studies_in",
+        f"{_W}在?{_WHERE}(?:读书|上学|念书|读大学|上大学|就读)|{_W}(?:读|上)(?:哪所|哪个|什么)(?:大学|学校|中学|小学)",
+    ),
     ("studies", f"{_W}(?:学|读)(?:的是)?{_WHAT}专业?|{_W}的?专业是{_WHAT}"),
     ("graduated_from studies_at", f"{_W}(?:是)?(?:从)?{_WHERE}毕业|{_W}毕业于{_WHERE}"),
     ("married_to", f"{_W}(?:和|跟)谁结(?:了)?婚"),
@@ -123,16 +151,20 @@ _CHINESE: tuple[tuple[str, str], ...] = (
     ("pet", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
     ("hobby likes", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
     ("name", f"{_W}(?:叫{_WHAT}(?:名字|名)?|的?(?:全名|名字|姓名)(?:是|叫){_WHAT}|是谁|姓{_WHAT})|谁是{_W}"),
-)  # fmt: skip
+)
 _FAVOURITE_ZH = (
     f"{_W}最(?:喜欢|爱)的?(?P<what>{_HAN}{{1,4}}?)是(?:{_WHAT}|哪[个种]|谁)"
     f"|{_W}最(?:喜欢|爱)(?:{_WHAT}|哪[个种])(?P<what>{_HAN}{{1,4}})"
 )
-_FAVOURITES = {
-    "color": "colour", "颜色": "colour", "食物": "food", "菜": "food", "电影": "film", "书": "book", "歌": "song", "运动": "sport", "季节": "season",
-    "水果": "fruit", "动物": "animal", "音乐": "music", "城市": "city", "数字": "number", "歌手": "singer", "作家": "author",
-}  # fmt: skip
-_ME = frozenset("i we me us 我 我们 咱 咱们 俺 俺们".split())
+_FAVOURITES = dict(
+    pair.split("=")
+    for pair in (
+        "color=colour 颜色=colour 食物=food 菜=food 电影=film 书=book 歌=song 运动=sport 季节=season 水果=fruit "
+        "动物=animal 音乐=music 城市=city 数字=number 歌手=singer 作家=author"
+    ).split()
+)
+"""What a thing is called of which someone has a favourite one."""
+_ME = frozenset("i we me us my our 我 我们 咱 咱们 俺 俺们".split())
 _NOT_NAMED = frozenset(
     "you he she it they this that these those there here who what which someone anyone everyone nobody people one "
     "your his her its their the a an any".split()
@@ -192,7 +224,7 @@ def _bare(question: str) -> str:
 def _subject(who: str) -> str:
     """Who is meant, as the facts know them; empty for a pronoun."""
     words = who.lower().split()
-    if who.lower() in _ME or words == ["my"] or words == ["our"]:
+    if who.lower() in _ME:
         return USER
     if not words or words[0] in _NOT_NAMED or _NOT_NAMED_ZH.search(who):
         return ""

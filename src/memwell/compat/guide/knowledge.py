@@ -47,7 +47,7 @@ _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
 _RECALLED = 20  # Memories that may answer
-_MOST_TOLD = 50  # Statements about the user that are told at once
+_MOST_STATED = 50  # Statements about the user that are quoted at once
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -68,7 +68,9 @@ _REQUESTS = re.compile(
     "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
     re.I,
 )
-_STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]|[\u4e00-\u9fff].*(?:[是了有在]|改到|推迟)", re.I)
+_STATES = re.compile(
+    r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]|[\u4e00-\u9fff].*(?:[是了有在]|改到|推迟)", re.I
+)
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _ASKS_ABOUT_ME = re.compile(
     r"\b(?:what|everything|all|anything|something|much)\b.{0,12}\byou\b.{0,20}\b(?:about|of) me\b"
@@ -430,8 +432,8 @@ def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Me
     """The answer to a message from the documents, and from what the user said before it."""
     question, memory = asked.text, system.engine.memory
     about_me = _ASKS_ABOUT_ME.search(question) is not None
-    told = telling_of(memory)[-_MOST_TOLD:] if about_me else telling(memory, question)
-    known = [_found(one, question) for one in told if _is_heard(system, one)]
+    stating = telling_of(memory)[-_MOST_STATED:] if about_me else telling(memory, question)
+    known = [_found(one, question) for one in stating if _is_heard(system, one)]
     recalled = _recalled(system, asked)
     said = [_found(one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
     answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said, known=known)

@@ -17,6 +17,7 @@ from memwell.knowledge.asking import (
     asks_whether,
     denies,
     exact_things_nearest,
+    hidden_by,
     is_code,
     is_opposite,
     is_other_case,
@@ -567,7 +568,10 @@ class Chooser:
         having: list[tuple[int, _Candidate]] = []
         missing = exact.things
         for one in ranked:
-            found = self._exact_in(self._readings[one.reading], one.run, exact)
+            reading = self._readings[one.reading]
+            found = self._exact_in(reading, one.run, exact)
+            # The neighbours of a sentence about another year or model do not make it one about this.
+            found -= hidden_by(reading.lines[one.at].text, exact.things)
             if found:
                 having.append((len(found), one))
                 missing -= found

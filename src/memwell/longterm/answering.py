@@ -126,7 +126,7 @@ def _relations(word: str) -> tuple[str, ...]:
     last = word.rpartition(" ")[2]
     kin = chinese_objects.KIN.get(word)
     found = english_objects.KIN.get(word) or english_objects.KIN.get(last) if kin is None else kin.relation
-    # A wife and a partner are told apart by words alone.
+    # Of either one may speak as of the other.
     return {"married_to": ("married_to", "partner"), "partner": ("partner", "married_to")}.get(
         found or "", (found,) if found else ()
     )

@@ -547,7 +547,7 @@ _NO_NAMES = frozenset(
     "anyone everyone nobody".split()
 )
 _NAME_ZH = re.compile(
-    "\\A\\W*([A-Z][A-Za-z]+|(?![\u4e00-\u9fff]?[这那哪什怎为谁几多他她它你您我咱今明])[\u4e00-\u9fff]{2,4}?)"
+    "\\A\\W*([A-Z][A-Za-z]+|(?![\u4e00-\u9fff]{0,3}[里现])(?![\u4e00-\u9fff]?[这那哪什怎为谁几多他她它你您我咱今明])[\u4e00-\u9fff]{2,4}?)"
     "(?=对(?:什么|.{1,6}过敏)|叫什么|[不最]?喜欢|讨厌|害怕|住在?|在哪|几岁|多大|多高|是谁|的(?:名字|生日|电话|爱好|工作|家))"
 )
 _ALLERGY = re.compile("allerg|intoleran|过敏|不耐受", re.I)

@@ -485,7 +485,7 @@ _MEASURES: tuple[tuple[str, str], ...] = (
     ),
     (r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|多少度|几度|多热|多冷", r"°|degrees?|℃|度"),
     (
-        r"\bhow old\b|几岁|多大年纪|多少岁",
+        r"\bhow old\b|几岁|多大(?:年[纪龄]|[了啦]?\W*\Z)|多少岁",
         r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
     ),
     (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),

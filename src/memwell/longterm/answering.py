@@ -69,6 +69,11 @@ class _Texts(dict[str, "Recalled | None"]):
         found = self[source.record] if source.record != BY_HAND else None
         return "" if found is None or in_jest(found.text) else found.text[source.start : source.end]
 
+    def until(self, source: Source) -> str:
+        """The words of a memory up to the end of what states something."""
+        found = self[source.record] if self.clause(source) else None
+        return "" if found is None else found.text[: source.end]
+
 
 def _stating(held: Sequence[Fact], known: Sequence[Fact], texts: _Texts) -> list[Recalled]:
     """The memories in which facts were last stated; only the clauses of one that states something else that is over."""
@@ -103,17 +108,28 @@ def _is_called(fact: Fact, word: str, texts: _Texts) -> bool:
     """Whether a fact was stated of the relative or the pet that a word is for."""
     if word in _ANY.get(fact.relation, "").split():
         return True
-    said = {role for source in fact.evidence for role in _roles(texts.clause(source))}
-    relation = relation_of(fact.relation)
+    said = [role for source in fact.evidence if (role := _role_at(texts.until(source), fact.object))]
     if not said:
         # "Her name is Ann" was said of the only one there can be.
+        relation = relation_of(fact.relation)
         return relation is not None and relation.single
-    return any(_is_kind(role, one) or _is_kind(one, role) for one in _roles(word) for role in said)
+    asked = _role(word)
+    return any(_is_kind(role, asked) or _is_kind(asked, role) for role in said)
 
 
 def _is_kind(role: str, general: str) -> bool:
-    """Whether a word is another with more before it: *older sister*, 橘猫."""
-    return role.endswith(general if not general.isascii() else f" {general}") or role == general
+    """Whether a word is another with more before it, or a kind of it: *older sister*, 橘猫, *beagle* for a dog."""
+    if role == general or role.endswith(general if not general.isascii() else f" {general}"):
+        return True
+    return any(role in words and general in words for words in map(str.split, _ANIMALS))
+
+
+_ANIMALS = (
+    "dog puppy pup doggo beagle bulldog chihuahua cockapoo collie corgi dachshund dalmatian doberman labrador lab poodle "
+    "retriever terrier spaniel husky pug mutt whippet greyhound 狗 小狗 狗狗 狗子 柯基 金毛 泰迪 哈士奇 柴犬 边牧 拉布拉多 "
+    "萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 腊肠 秋田 喜乐蒂",
+    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 虎斑",
+)
 
 
 def _relations(word: str) -> tuple[str, ...]:
@@ -139,13 +155,17 @@ def _words() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE)
 
 
-def _roles(text: str) -> frozenset[str]:
-    """The relatives and pets that a text has words for, each by one English word; a pet by its own."""
-    return frozenset(map(_role, map(str.lower, _words().findall(text))))
+def _role_at(text: str, name: str) -> str:
+    """The last relative or pet that a text has a word for before a name, or else behind it."""
+    at = text.lower().rfind(name.lower())
+    found = list(_words().finditer(text))
+    before = [one for one in found if one.start() < at] or found[:1]
+    return _role(before[-1][0].lower()) if before else ""
 
 
 def _role(word: str) -> str:
     kin = chinese_objects.KIN.get(word)
     if kin is not None:
         return kin.word
-    return english_objects.SAME_KIN.get(word) or english_objects.singular(word)
+    last = word.rpartition(" ")[2]
+    return english_objects.SAME_KIN.get(last) or english_objects.singular(word)

@@ -389,6 +389,7 @@ _KIN = {
     for group in groups
     for word in group.split()
 }
+_KIN_WORD = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in sorted(_KIN, key=len, reverse=True)))
 _APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
 _KINDS = {"姐妹": "sister", "兄弟": "brother"}
 _OWNED = re.compile(r"(?P<owner>.+?)(?:['’]s\s+|的)(?P<kin>.+)").fullmatch
@@ -493,8 +494,11 @@ class Subjects:
                         yield from self._relatives(owner, group)
 
     def _says(self, one: FactStatement, words: Iterable[str]) -> bool:
-        """Whether the text of a statement has one of the words."""
+        """Whether the text of a statement has one of the words, and of relatives as the last before the name."""
         said = self._text_of(one.source.record)[one.source.start : one.source.end].casefold()
+        named = _KIN_WORD.findall(said[: max(said.rfind(name_key(one.object)), 0)]) if one.relation in _SAME else []
+        if named and _KIN.keys() >= set(words):
+            return named[-1] in words
         return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
 
     def _only_similar(self, name: str, *, misspelt: bool) -> str:

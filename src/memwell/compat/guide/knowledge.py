@@ -16,6 +16,7 @@ from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
 from memwell.knowledge.answers import holds_secret, quoting
+from memwell.knowledge.asking import lacks_measure
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
@@ -69,7 +70,9 @@ _REQUESTS = re.compile(
     re.I,
 )
 _STATES = re.compile(
-    r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]|[\u4e00-\u9fff].*(?:[是了有在]|改到|推迟)", re.I
+    r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our|is|are|was|were|has|have|had|got|will|\w{3,}ed)\b|['’](?:s|re|ll) |[我咱]|"
+    "[\u4e00-\u9fff].*(?:[是了有在要每会把被给过]|改到|推迟)",
+    re.I,
 )
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _ASKS_ABOUT_ME = re.compile(
@@ -403,7 +406,7 @@ def _tells(text: str) -> bool:
     """Whether a message states something, and neither asks nor requests anything."""
     if any(is_question(one.text) for one in sentences(text)) or _only_requests(text):
         return False
-    return _STATES.search(text) is not None or bool(claims(text, time=now()))
+    return bool(_STATES.search(text) or in_jest(text) or claims(text, time=now()))
 
 
 def _only_requests(text: str) -> bool:
@@ -451,7 +454,10 @@ def _recalled(system: IntelligentMemorySystem, asked: Message) -> list[Recalled]
     hits = system.engine.recall(asked.text, limit=_RECALLED, where=_heard_in(system.memory.thread.id))
     heard = [one for one in hits if one.id != asked.id and _is_heard(system, one) and not in_jest(one.text)]
     jests = {one.id for one in hits if in_jest(one.text)}
-    return [one for one in heard if one.superseded_by not in jests]
+    by_id = {one.id: one for one in heard if one.superseded_by not in jests}
+    # What is outdated answers only if what is so now does.
+    newest = {id_: _newest(by_id, id_) for id_ in by_id}
+    return [one for one in by_id.values() if not (new := newest[one.id]) or not lacks_measure(asked.text, new.text)]
 
 
 def _heard_in(session: str) -> Filter:

@@ -156,13 +156,15 @@ _FAVOURITE_ZH = (
     f"{_W}最(?:喜欢|爱)的?(?P<what>{_HAN}{{1,4}}?)是(?:{_WHAT}|哪[个种]|谁)"
     f"|{_W}最(?:喜欢|爱)(?:{_WHAT}|哪[个种])(?P<what>{_HAN}{{1,4}})"
 )
-_FAVOURITES = dict(
-    pair.split("=")
-    for pair in (
-        "color=colour 颜色=colour 食物=food 菜=food 电影=film 书=book 歌=song 运动=sport 季节=season 水果=fruit "
-        "动物=animal 音乐=music 城市=city 数字=number 歌手=singer 作家=author"
-    ).split()
-)
+_FAVOURITES: dict[str, str] = {
+    name: word
+    for word, names in {
+        "colour": "color 颜色", "food": "食物 菜", "film": "电影", "book": "书", "song": "歌", "sport": "运动",
+        "season": "季节", "fruit": "水果", "animal": "动物", "music": "音乐", "city": "城市", "number": "数字",
+        "singer": "歌手", "author": "作家",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
 """What a thing is called of which someone has a favourite one."""
 _ME = frozenset("i we me us my our 我 我们 咱 咱们 俺 俺们".split())
 _NOT_NAMED = frozenset(

@@ -446,7 +446,7 @@ _ONE_OF = (
         "exchange": r"\bexchang\w+|\bswap\w*|换(?!句|言|季|算)",
     },
     {
-        # Of hours both are told: "open until six".
+        # Hours say both: "open until six".
         "open": r"\bopen(?:s|ed|ing)?\b(?!.*\b(?:until|till|to)\b)|开[门馆业](?!.*[到至])",
         "close": r"\bclos(?:es?|ed|ing)\b|\bshuts?\b|关[门闭]|打烊|闭[馆店]",
     },

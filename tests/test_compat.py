@@ -79,7 +79,7 @@ MemoryCacheStorage().set("key", "value")
 from memwell.compat.guide import SimpleLLMChat
 SimpleLLMChat().add_message("user", "hello")
 """,
-    "langchain": "import memwell.compat.langchain",
+    "langchain": "from memwell.compat.langchain import *",
 }
 NOT_LOADED = {room: {"numpy", "matplotlib", "memwell.knowledge"} for room in PROGRAMS}
 NOT_LOADED["langchain"] = {"langchain_core", "pydantic", "redis", "sqlalchemy"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge import Knowledge
-from memwell.knowledge.answers import holds_secret, may_answer, prompt, suitable, telling, without_secrets
+from memwell.knowledge.answers import holds_secret, may_answer, prompt, suitable, without_secrets
 from memwell.knowledge.documents import Citation, Found
 from memwell.messages import Message, ai, human, system
 from memwell.models.local import LocalEmbedder
@@ -478,6 +478,29 @@ def test_a_rule_for_another_case_is_no_answer(question: str, known: bool):
     assert _local(RENTAL).answer(question).supported is known
 
 
+PUMPS = (
+    "The pump A300 weighs 14 kilograms. The warranty on the A200 is five years. Visitors park behind the building. "
+    "The cook is allergic to nuts."
+)
+BOOKS = "店长是刘洋。咖啡区早上九点开门。\n\n精装版《山海》售价一百二十元。平装版《江河》有三百二十页。"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "known"),
+    [
+        (PUMPS, "What does the A300 weigh?", True), (PUMPS, "How much does the A200 weigh?", False),
+        (PUMPS, "How long is the warranty on the A200?", True), (PUMPS, "How long is the warranty on the A300?", False),
+        (PUMPS, "Where do visitors park?", True), (PUMPS, "Where do employees park?", False),
+        (PUMPS, "Is the cook allergic to nuts?", True), (PUMPS, "Is the cook allergic to eggs?", False),
+        (BOOKS, "店长是谁？", True), (BOOKS, "副店长是谁？", False),
+        (BOOKS, "咖啡区几点开门？", True), (BOOKS, "咖啡区几点关门？", False),
+        (BOOKS, "平装版《江河》有多少页？", True), (BOOKS, "《山海》有多少页？", False),
+    ],
+)  # fmt: skip
+def test_another_model_title_rank_or_case_is_no_answer(text: str, question: str, known: bool):
+    assert _local(text).answer(question).supported is known
+
+
 COMPATIBLE = (
     ("What is my name?", "My name is Ann.", True), ("What is my name?", "My boss's name is Tom.", False),
     ("What is my name?", "My cat is called Tom.", False), ("What is your name?", "My name is Ann.", False),
@@ -513,19 +536,11 @@ SUITABLE = (
     ("Do I like cats?", ("My name is Ann. My sister likes cats.",), ["My name is Ann."]),
     ("What does my sister hate?", ("I'm Ann. My sister is Eve. She hates cats.",),
      ["My sister is Eve. She hates cats."]),
-    ("Where do I live?", ("I live in Rome now.", "I live in Oslo."), ["I live in Rome now."]),
-    ("Where did I live before?", ("I live in Rome now.", "I live in Oslo."),
-     ["I live in Rome now.", "I live in Oslo."]),
-    ("Where do I live?", ("I moved to Rome.", "My name is Ann and I live in Oslo."), ["I moved to Rome."]),
-    ("What is my name?", ("I moved to Rome.", "My name is Ann and I live in Oslo."),
-     ["I moved to Rome.", "My name is Ann and I live in Oslo."]),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
     ("Where do I live?", ("If I lived in Rome, I would be happy.",), []),
     ("What do I take if it rains?", ("If it rains I take the bus.",), ["If it rains I take the bus."]),
-    ("我住在哪里？", ("开玩笑的", "我住在月球。"), []),
     ("What do I like?", ("I don't like tea.",), []),
     ("Do I like tea?", ("I don't like tea.",), ["I don't like tea."]),
-    ("What do I like?", ("I don't like tea any more.", "I like tea."), ["I don't like tea any more."]),
 )  # fmt: skip
 
 
@@ -537,18 +552,21 @@ def test_what_is_kept_of_messages(question: str, said: tuple[str, ...], kept: li
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "told"),
+    ("question", "kept"),
     [
-        ("Where do I live?", ("I moved to Bergen", "I like tea."), "I moved to Bergen"),
-        ("Where do I live?", ("I like tea.",), None),
-        ("Where do I work?", ("I moved to Bergen",), None),
-        ("我母亲叫什么名字？", ("我妈叫李芳",), "我妈叫李芳"),
-        ("What is my father's name?", ("My mother is called Ruth",), None),
+        ("When is my dentist appointment?", True), ("When is my doctor's appointment?", False),
+        ("What is my dentist called?", False),
     ],
-)
-def test_what_tells_the_fact_that_is_asked_for(question: str, said: tuple[str, ...], told: str | None):
-    one = telling(question, suitable(question, found(*said)))
-    assert (one and one.text) == told
+)  # fmt: skip
+def test_a_thing_named_by_two_words_is_not_another_one(question: str, kept: bool):
+    said = found("I have a dentist appointment on 14 March.")
+    assert suitable(question, said) == (said if kept else [])
+
+
+def test_what_is_known_is_quoted_first_and_whole():
+    said = found("I like tea.", "I moved to Bergen")
+    answer = SHARED.answer("Where do I live?", said=said, known=said[1:])
+    assert (answer.text, answer.sources) == ("I moved to Bergen [1]", tuple(said[1:]))
 
 
 SECRETS = (
@@ -557,6 +575,7 @@ SECRETS = (
     "My CVV is 123.",
     "My card is 4111 1111 1111 1111.",
     "The login code is 99812.",
+    "My password is [password]",
 )
 
 

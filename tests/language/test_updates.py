@@ -224,8 +224,11 @@ def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):
 
 @pytest.mark.parametrize(
     ("older", "newer"),
-    [("I live in Ghent.", "I mean, it is nice."), ("The code is 12.", "No, thanks."), ("我在杭州。", "不是吧。")],
-)
+    [
+        ("I live in Ghent.", "I mean, it is nice."), ("The code is 12.", "No, thanks."), ("我在杭州。", "不是吧。"),
+        ("The flight is on Sunday.", "No wait, the parent meeting is on Wednesday."),
+    ],
+)  # fmt: skip
 def test_nothing_is_taken_back_without_another_value(older: str, newer: str):
     assert not takes_back(newer, older)
 

@@ -64,6 +64,7 @@ def test_a_newer_value_ends_the_older_one_and_keeps_it(facts: Facts) -> None:
     assert [fact.object for fact in second.added] == ["Paris"]
     assert [fact.object for fact in second.superseded] == ["Berlin"]
     assert spans(facts.history("user", "lives_in")) == [("Berlin", None, day(10)), ("Paris", day(10), None)]
+    assert facts.history(relation="lives_in") == facts.history() == facts.history("user")
     berlin, paris = facts.history("I", "lives_in")
     assert berlin.superseded_by == paris.id
     assert [fact.object for fact in facts.about("me")] == ["Paris"]

@@ -654,6 +654,26 @@ class TestConsolidation:
             "Ann Miller decided to postpone the launch to 5 May."
         )
 
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            (("Paris was lovely.", "We stayed in Paris.", "I return to Paris."),
+             "Paris: Paris was lovely. We stayed in Paris. I return to Paris."),
+            (("I'm Ann and I live in Paris.", "Paris is dear.", "We love Paris.", "I live in Lyon now."),
+             "Paris: Paris is dear. We love Paris."),
+            (("Our office is in Bath.", "The office is in Wells now.", "The office has a garden."),
+             "office: The office is in Wells now. The office has a garden."),
+            (("I bought a boat.", "Just kidding!", "A boat is dear.", "My uncle has a boat.", "I know a boat that sank."),
+             "boat: A boat is dear. My uncle has a boat. I know a boat that sank."),
+        ],
+    )  # fmt: skip
+    def test_an_insight_says_what_holds_in_the_spelling_of_its_memories(
+        self, memory: Memory, said: tuple[str, ...], told: str
+    ):
+        for at, text in enumerate(said):
+            memory.remember(text, time=datetime(2020, 1, 5, 9, at, tzinfo=UTC))
+        assert told in [one.text for one in memory.reflect(least=3)]
+
     def test_an_insight_names_what_it_rests_on(self, memory: Memory):
         ids = {memory.remember(f"Trip {n} to Zanzibar was {word}.").id for n, word in enumerate(["hot", "wet", "dry"])}
         [insight, *_] = memory.reflect(least=3)

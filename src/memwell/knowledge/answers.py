@@ -7,7 +7,7 @@ of the documents answer, and the note says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from memwell.knowledge.asking import (
     exact_things,
     exact_things_in,
     figures,
+    has_pronoun,
     is_code,
     is_year,
     kinds_asked,
@@ -34,10 +35,10 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.language.asking import asks_about_past, coverage
-from memwell.language.claims import Claim, claims, corrects, in_jest, relation_of
+from memwell.language.claims import Claim, claims, in_jest
+from memwell.language.fact_questions import POLITE
 from memwell.language.quoting import clean, quoted, seal_of
-from memwell.language.secrets import findings
+from memwell.language.secrets import SECRETS, findings
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, statement
 from memwell.language.words import en_or_zh, language_code, language_of
@@ -176,12 +177,19 @@ def answer_language(language: str | None, question: str) -> str:
     return en_or_zh(question) if language is None else language_code(language, "answers")
 
 
+def quoting(question: str, found: Iterable[Found]) -> Answer:
+    """An answer that quotes passages whole."""
+    quotes = [Quote((one.text.strip(),), one) for one in found]
+    sources = tuple(one.source for one in quotes)
+    return Answer(question, in_words(quotes), supported=True, extractive=True, sources=sources)
+
+
 class Answerer:
     """Answers one question from the passages found for it.
 
     ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` is what
     the user said, newest first; a model gets all of it but secrets, and only what is about whom the question asks about is
-    quoted. A fact stated there, such as where the user lives, comes first.
+    quoted. ``known`` is what is known to answer the question, and is quoted first.
     """
 
     def __init__(
@@ -194,16 +202,17 @@ class Answerer:
         history: Sequence[Message] = (),
         before: str = "",
         said: Sequence[Found] = (),
+        known: Sequence[Found] = (),
     ) -> None:
-        said = without_secrets(said)
+        said, known = without_secrets(said), without_secrets(known)
         self._search = search
         self._question = question
         asked = _NOW.sub("", question)
         self._asked = f"{before}\n{asked}" if before else asked
-        self._hits = [*hits, *said]
+        self._hits = list({one.id: one for one in (*hits, *known, *said)}.values())
         self._before = before
         quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
-        self._stated = None if asks_about_past(question) else telling(question, quotable)
+        self._known, self._of_documents = known, bool(hits)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._language = language
@@ -217,16 +226,22 @@ class Answerer:
     @cached_property
     def _quotes(self) -> list[Quote]:
         """The sentences that answer; none when the passages do not support an answer."""
-        if self._stated is not None:
-            return [Quote((self._stated.text.strip(),), self._stated)]
+        if self._known:
+            return [Quote((one.text.strip(),), one) for one in self._known]
         having = self._having()
         if not having or not self._needs or (self._before and not self._is_about(self._question)):
             return []
-        if not decides_by_meaning(self._search, self._asked) and self._measured(having)[0] < self._enough:
+        # A pronoun is near to no name: of what was said, the words decide then.
+        by_meaning = (self._of_documents or not has_pronoun(self._question)) and decides_by_meaning(
+            self._search, self._asked
+        )
+        if not by_meaning and self._measured(having)[0] < self._enough:
             return []
         kinds = kinds_asked(self._question)
         exact = Exact(self._exact, self._rest) if self._exact else None
-        return Chooser(self._search, self._asked, self._needs, having, kinds=kinds, exact=exact).quotes()
+        return Chooser(
+            self._search, self._asked, self._needs, having, kinds=kinds, exact=exact, by_meaning=by_meaning
+        ).quotes()
 
     @property
     def supported(self) -> bool:
@@ -491,12 +506,6 @@ _ME = frozenset({""})
 _NO_ONE = frozenset[str]()
 _SPACES = 2  # Characters between two sentences of a paragraph
 
-_POLITE = re.compile(
-    r"\b(?:(?:do|did) you (?:still |even )?(?:know|remember|recall|think)|(?:can|could|would|will) you (?:please )?"
-    r"(?:tell|remind|show) me|(?:please )?(?:tell|remind) me|I asked you|I told you)\b"
-    "|你们?还?(?:知道|记得|觉得|认为)|(?:你?能|你?可以|请)?你?(?:再)?(?:告诉|提醒)一?下?我|我(?:问你|告诉过?你)|请问",
-    re.I,
-)
 _SPEAKS_OF_ME = re.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|mine|[Ww]e|us|[Oo]ur)\b|[我咱]")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.I)
 _SOMEONE = re.compile(rf"\b(?:he|she|him|her|his|hers)\b|{HE}", re.I)
@@ -508,17 +517,22 @@ _PETS = re.compile(
     re.I,
 )
 _MY_PET = re.compile(rf"(?:\b(?:my|our) (?:\w+ )?|[我咱]们?家?的?)(?:{_PETS.pattern})", re.I)
+_HAVE_I = re.compile(r"\b(?:have|do) (?:I|we) .*\b(?:have|own|got|keep)\b|\b(?:I|we) have\b|[我咱].*(?:[养有])", re.I)
 _HIS_PET = re.compile(
     rf"(?:['’]s|\b(?:his|her|their|your)) (?:\w+ )?(?:{_PETS.pattern})"
     rf"|[弟妹哥姐爸妈爷奶叔姨舅姑友事居他她你]们?家?的?(?:{_PETS.pattern})",
     re.I,
 )
 _COMPOUND = re.compile(
-    r"\b(\w+) (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e|appointment"
-    r"|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
+    r"\b(\w+)(?:['’]s)? (type|group|pressure|sugar|test|count|size|number|code|address|name|date|insurance|licen[cs]e"
+    r"|appointment|colou?r|model|brand|plan|bill|case|shop|school|station|company|cell|donor|sample)s?\b",
     re.I,
 )
 """A thing named by two words: a blood pressure is no answer to a question for a blood type."""
+_NO_KINDS = frozenset(
+    "a an the my our your his her their its this that what which new old next first last other another same some any no "
+    "and of full own s is was".split()
+)
 _NAME = re.compile(
     r"\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]oes|[Dd]o|[Dd]id|[Hh]as|[Hh]ave|[Cc]an|[Ww]ill|[Ss]hould|[Aa]bout|what|where|when|how)"
     r"\s+([A-Z](?!\b)[\w-]*)|\b([A-Z][\w-]+)(?=['’]s\s)"
@@ -533,7 +547,7 @@ _NO_NAMES = frozenset(
     "anyone everyone nobody".split()
 )
 _NAME_ZH = re.compile(
-    "\\A\\W*([A-Z][A-Za-z]+|(?![\u4e00-\u9fff]?[这那哪什怎为谁几多他她它你您我咱今明])[\u4e00-\u9fff]{2,4}?)"
+    "\\A\\W*([A-Z][A-Za-z]+|(?![\u4e00-\u9fff]{0,3}[里现])(?![\u4e00-\u9fff]?[这那哪什怎为谁几多他她它你您我咱今明])[\u4e00-\u9fff]{2,4}?)"
     "(?=对(?:什么|.{1,6}过敏)|叫什么|[不最]?喜欢|讨厌|害怕|住在?|在哪|几岁|多大|多高|是谁|的(?:名字|生日|电话|爱好|工作|家))"
 )
 _ALLERGY = re.compile("allerg|intoleran|过敏|不耐受", re.I)
@@ -545,15 +559,6 @@ _WHAT_LIKED = re.compile(
 )
 
 
-_RELATIONS = {
-    "lives_in": r"\bwhere (?:do|am|are) (?:I|we)(?: now| currently)? (?:live|living|based)|"
-    r"\b(?:city|town|country|place) (?:do|am) I (?:live|living)|(?:我|我们)(?:现在|目前)?(?:的?家|住)在?(?:哪|什么地方)",
-    "works_at": r"\bwhere do I(?: now| currently)? work|\bwh(?:o|om|ich company) do I work for|"
-    "我(?:现在|目前)?在(?:哪|什么)[\u4e00-\u9fff]{0,4}(?:工作|上班)",
-}
-_ASKS_RELATION = {name: re.compile(pattern, re.I) for name, pattern in _RELATIONS.items()}
-_ASKS_NAME = re.compile(r"\bname|\bcalled\b|\bwho(?:['’]s| is)\b|叫什么|名字|是谁", re.I)
-_KIN = ("parent", "sibling", "child", "married_to", "partner", "relative")
 _UNREAL = re.compile(
     r"\A\W*(?:if|suppose|supposing|imagine|pretend|say)\b|\b(?:just )?(?:kidding|joking|jk|a joke)\b|"
     "如果|假如|假设|要是|倘若|开玩笑|逗你|说着玩",
@@ -580,16 +585,11 @@ _WHO = re.compile(
 _ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
 
 
-def relations_asked(question: str) -> tuple[str, ...]:
-    """The relations of the speaker that a question asks for: where I live or work, what a relative of mine is called."""
-    asked = _POLITE.sub(" ", question)
-    found = tuple(name for name, pattern in _ASKS_RELATION.items() if pattern.search(asked))
-    return found or (_KIN if _ASKS_NAME.search(asked) and _relatives(asked.rstrip("?？ ")) else ())
-
-
 def holds_secret(text: str) -> bool:
-    """Whether a text has a password, a key or a PIN: it is never quoted."""
-    return _PIN.search(text) is not None or any(one.secret for one in findings(text))
+    """Whether a text has a password, a key or a PIN, or the mark of one that was redacted: it is never quoted."""
+    if _PIN.search(text) or any(f"[{kind}]" in text for kind in SECRETS):
+        return True
+    return any(one.secret for one in findings(text))
 
 
 def without_secrets(said: Sequence[Found]) -> list[Found]:
@@ -616,7 +616,7 @@ def _inverts(asked: str, text: str) -> bool:
 
 def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
-    asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
+    asked = POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
     if _inverts(asked, text) or _is_of_another_kind(asked, text):
         return False
@@ -626,7 +626,7 @@ def may_answer(question: str, text: str) -> bool:
         return any(_concerns(text, about, name) for name in names)
     if not about:
         return True
-    if pet := _MY_PET.search(asked):
+    if (pet := _MY_PET.search(asked)) or ((pet := _PETS.search(asked)) and _HAVE_I.search(asked)):
         own = _MY_PET.search(text) is not None or _HIS_PET.search(text) is None
         return own and (_word(pet) in text.casefold() or _pet(text) == "pet")
     people = _relatives(asked)
@@ -643,16 +643,25 @@ def may_answer(question: str, text: str) -> bool:
 
 
 def _is_of_another_kind(asked: str, text: str) -> bool:
-    """Whether a statement has the first words of the compounds of a question with other second words only."""
-    wanted = {one.casefold(): other.casefold() for one, other in _COMPOUND.findall(asked)}
-    stated = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    """Whether a statement has one word of a compound of the question with another in place of its other word only."""
+    wanted, stated = _compounds(asked), _compounds(text)
     low = text.casefold()
-    return any(one in wanted and other != wanted[one] and wanted[one] not in low for one, other in stated)
+    return any(
+        (one == first and other != second and second not in low)
+        or (one != first and other == second and first not in low)
+        for first, second in wanted
+        for one, other in stated
+    )
+
+
+def _compounds(text: str) -> list[tuple[str, str]]:
+    found = [(one.casefold(), other.casefold()) for one, other in _COMPOUND.findall(text)]
+    return [(one, other) for one, other in found if one not in _NO_KINDS]
 
 
 def _people(text: str) -> frozenset[str]:
     """Whom a statement is about, with "" for the speaker; a pet by its word. Of a long one nothing is known."""
-    read = statement(text)
+    read = statement(_without_compounds(text))
     if read.about == OTHER and not read.of_me:
         return read.holders - _ME
     if pet := _pet(read.subject):
@@ -672,7 +681,12 @@ def _word(found: re.Match[str]) -> str:
 def _relatives(asked: str) -> frozenset[str]:
     """The relatives of the speaker that a question asks about."""
     owned = _OWNED.search(asked)
-    return statement(owned[0]).holders - _ME if owned else _NO_ONE
+    return statement(_without_compounds(owned[0])).holders - _ME if owned else _NO_ONE
+
+
+def _without_compounds(text: str) -> str:
+    """A text in which a thing is named by its second word alone: a dentist appointment is about no dentist."""
+    return _COMPOUND.sub(lambda found: found[0] if "s " in found[0][-len(found[2]) - 3 :] else found[2], text)
 
 
 def _names(asked: str) -> frozenset[str]:
@@ -702,64 +716,24 @@ class _Part(NamedTuple):
     start: int
     end: int
     text: str
-    claims: list[Claim]
-
-
-def takes_back(text: str) -> bool:
-    """Whether a message is understood only by the one before it, as its correction or as the end of a jest."""
-    return bool(corrects(text)) or in_jest(text) is not None
 
 
 def suitable(question: str, said: Sequence[Found]) -> list[Found]:
-    """What may answer a question of the given messages, which are in order, the newest first.
+    """What may answer a question of the given messages.
 
-    Of a message about several people, only the sentences about whom the question asks about are kept. What a later
-    message withdraws or replaces is left out, unless the question is about the past; and so is what is only supposed or
-    said in jest.
+    Of a message about several people, only the sentences about whom the question asks about are kept. What is only
+    supposed or said in jest is left out.
     """
-    said = _corrected(said)
-    parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    jests = {part.message + 1 for part in parts if not part.start and in_jest(part.text)}
-    supposes = _CONDITIONAL.search(question) is not None
-    parts = [
-        part
-        for part in parts
-        if part.message not in jests
-        and (supposes or part.claims or not (_UNREAL.search(part.text) or in_jest(part.text)))
-    ]
-    newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
-    replacing = {one[:3] for found in newer for one in found}
-    past, liked = asks_about_past(question), _WHAT_LIKED.search(question) is not None
+    supposes, liked = _CONDITIONAL.search(question) is not None, _WHAT_LIKED.search(question) is not None
     kept = [
         part
-        for part, later in zip(parts, newer, strict=True)
-        if (past or not later)
-        and not (liked and part[:3] not in replacing and _only_dislikes(part.claims))
+        for at, one in enumerate(said)
+        for part in _parts(at, one.text)
+        if (supposes or not (_UNREAL.search(part.text) or in_jest(part.text)) or _claims(part.text))
+        and not (liked and _only_dislikes(_claims(part.text)))
         and may_answer(question, part.text)
     ]
     return [_cut(said[run[0].message], run[0].start, run[-1].end) for run in _runs(kept)]
-
-
-def _corrected(said: Sequence[Found]) -> list[Found]:
-    """The messages, the newest first; one that only corrects the one before it says what that would have said."""
-    kept: list[Found] = []
-    for one in reversed(said):
-        found = claims(one.text, time=_TIMELESS, preceding=(kept[-1].text, _TIMELESS)) if kept else []
-        wrong, right = ([claim.object for claim in found if claim.negated is negated] for negated in (True, False))
-        if corrects(one.text) in ("surely", "likely") and len(wrong) == len(right) == 1 and wrong[0] in kept[-1].text:
-            one = replace(one, text=kept.pop().text.replace(wrong[0], right[0]))
-        kept.append(one)
-    return kept[::-1]
-
-
-def telling(question: str, said: Sequence[Found]) -> Found | None:
-    """The newest of the suitable messages that states what a question asks of the speaker, in whatever words."""
-    wanted = relations_asked(question)
-    return next((one for one in said if any(_tells(claim, wanted) for claim in _claims(one.text))), None)
-
-
-def _tells(claim: Claim, wanted: Sequence[str]) -> bool:
-    return claim.subject == "user" and claim.relation in wanted and not claim.negated
 
 
 def _parts(message: int, text: str) -> Iterator[_Part]:
@@ -771,7 +745,7 @@ def _parts(message: int, text: str) -> Iterator[_Part]:
         else:
             spans.append((start, end))
     for start, end in spans:
-        yield _Part(message, start, end, text[start:end], _claims(text[start:end]))
+        yield _Part(message, start, end, text[start:end])
 
 
 def _names_someone(sentence: str) -> bool:
@@ -793,33 +767,6 @@ def _cut(one: Found, start: int, end: int) -> Found:
     if len(one.text[start:end].strip()) == len(one.text.strip()):
         return one
     return replace(one, text=one.text[start:end], citation=replace(one.citation, start=start, end=end))
-
-
-def _outdates(question: str, newer: _Part, older: _Part) -> bool:
-    """Whether a later part replaces all claims of an earlier one, or the one that the question is about."""
-    gone = [any(_replaces(one, other) for one in newer.claims) for other in older.claims]
-    if all(gone) or not any(gone):
-        return any(gone)
-    held = [(_asked_in(question, older, one), replaced) for one, replaced in zip(older.claims, gone, strict=True)]
-    return max(share for share, replaced in held if replaced) > max(share for share, replaced in held if not replaced)
-
-
-def _asked_in(question: str, part: _Part, claim: Claim) -> float:
-    """How much of the question the words of a claim hold, up to those of the next one."""
-    end = min((one.start for one in part.claims if one.start > claim.start), default=claim.end)
-    return coverage(question, part.text[claim.start : min(end, claim.end)])
-
-
-def _replaces(newer: Claim, older: Claim) -> bool:
-    if newer.subject.casefold() != older.subject.casefold():
-        return False
-    now, before = relation_of(newer.relation), relation_of(older.relation)
-    same = newer.object.casefold() == older.object.casefold()
-    if newer.relation == older.relation:
-        if same:
-            return newer.negated != older.negated
-        return now is not None and now.single and not older.negated
-    return same and now is not None and before is not None and bool(now.family) and now.family == before.family
 
 
 def _only_dislikes(found: Sequence[Claim]) -> bool:

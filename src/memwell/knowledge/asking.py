@@ -227,7 +227,7 @@ def exact_things(question: str) -> frozenset[str]:
     bare = _undated(question)
     codes = ((found[1] or "").rstrip("-").lower() + _written(found[2]) for found in _CODE.finditer(bare))
     words = (str(_han_value(next(filter(None, found)))) for found in _HAN_NAMED.findall(bare))
-    return frozenset((*codes, *words, *_days(question)))
+    return frozenset((*codes, *words, *_days(question), *_titles(question)))
 
 
 def exact_things_in(text: str, exact: frozenset[str]) -> frozenset[str]:
@@ -238,7 +238,15 @@ def exact_things_in(text: str, exact: frozenset[str]) -> frozenset[str]:
 
 
 def _has(text: str) -> frozenset[str]:
-    return frozenset((*_figures(text), *_figures(_undated(text)), *_days_meant(text)))
+    return frozenset((*_figures(text), *_figures(_undated(text)), *_days_meant(text), *_titles(text)))
+
+
+def _titles(text: str) -> Iterator[str]:
+    """The titles of works that a text names."""
+    return (f"title {title}" for title in _WORK.findall(text))
+
+
+_WORK = re.compile("《([^》]{1,40})》")
 
 
 def _undated(text: str) -> str:
@@ -248,7 +256,7 @@ def _undated(text: str) -> str:
 def exact_things_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[str]:
     """Those of the exact things that a sentence is about; ``contexts`` are the sentence and what stands above it.
 
-    A year, a weekday or a month hides those farther away: under *2023*, *in 2021* is not in 2023.
+    A year, a weekday, a month, a title or a model hides those farther away: under *2023*, *in 2021* is not in 2023.
     """
     found, missing = frozenset[str](), exact
     for text in contexts:
@@ -256,9 +264,18 @@ def exact_things_nearest(contexts: Iterable[str], exact: frozenset[str]) -> froz
             break
         has = _has(_COMPARED.sub(" ", text))
         found |= missing & has
-        times = {_time(thing) for thing in has} - {""}
-        missing = frozenset(thing for thing in missing - has if _time(thing) not in times)
+        kinds = {_kind(thing) for thing in has} - {""}
+        missing = frozenset(thing for thing in missing - has if _kind(thing) not in kinds)
     return found
+
+
+def hidden_by(text: str, exact: frozenset[str]) -> frozenset[str]:
+    """Those of the exact titles and models of which a text has another one only."""
+    has = _has(text)
+    kinds = {_kind(thing) for thing in has} - {""}
+    return frozenset(
+        one for one in exact - has if (_MODEL.fullmatch(one) or one.startswith("title ")) and _kind(one) in kinds
+    )
 
 
 _COMPARED = re.compile(
@@ -279,14 +296,19 @@ def is_year(thing: str) -> bool:
     return _YEAR.fullmatch(thing) is not None
 
 
-def _time(thing: str) -> str:
-    """The measure of time of an exact thing; empty for a number or a code."""
-    return "year" if is_year(thing) else thing.partition(" ")[0] if " " in thing else ""
+def _kind(thing: str) -> str:
+    """The measure of time of an exact thing, and what others of its kind begin with; empty for a number."""
+    if is_year(thing):
+        return "year"
+    return thing.partition(" ")[0] if " " in thing else thing.rstrip("0123456789") if _MODEL.fullmatch(thing) else ""
+
+
+_MODEL = re.compile(r"[a-z]+-?\d+")
 
 
 def without_exact_things(question: str) -> str:
     """The question without its exact things."""
-    for exact in (_WEEKDAY, _MONTH, _CODE, _HAN_NAMED):
+    for exact in (_WEEKDAY, _MONTH, _CODE, _HAN_NAMED, _WORK):
         question = exact.sub(" ", question)
     return question
 
@@ -416,6 +438,19 @@ _ONE_OF = (
         "dinner": r"\b(?:dinner|supper)s?\b|晚餐|晚饭",
     },
     {
+        "visitor": r"\b(?:visitor|guest)s?\b|访客|来宾|客人",
+        "staff": r"\b(?:employee|worker|colleague)s?\b|\bstaff\b|员工|职工|同事",
+    },
+    {
+        "return": r"\breturn(?:s|ed|ing)?\b|\brefund\w*|退",
+        "exchange": r"\bexchang\w+|\bswap\w*|换(?!句|言|季|算)",
+    },
+    {
+        # Hours say both: "open until six".
+        "open": r"\bopen(?:s|ed|ing)?\b(?!.*\b(?:until|till|to)\b)|开[门馆业](?!.*[到至])",
+        "close": r"\bclos(?:es?|ed|ing)\b|\bshuts?\b|关[门闭]|打烊|闭[馆店]",
+    },
+    {
         "paper": r"\b(?:on|printed|paper)\b[^,;]{0,6}\b(?:paper|cop(?:y|ies)|form|invoice|bill)s?\b|纸质",
         "electronic": r"\b(?:electronic|digital)\b|电子",
     },
@@ -450,7 +485,7 @@ _MEASURES: tuple[tuple[str, str], ...] = (
     ),
     (r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|多少度|几度|多热|多冷", r"°|degrees?|℃|度"),
     (
-        r"\bhow old\b|几岁|多大年纪|多少岁",
+        r"\bhow old\b|几岁|多大(?:年[纪龄]|[了啦]?\W*\Z)|多少岁",
         r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
     ),
     (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),
@@ -491,7 +526,11 @@ def is_other_case(question: str, text: str) -> bool:
     About children, where adults are asked about; about dogs and not cats; the price of a day and not of a week. A rule
     for one case *only* tells whether another may, but not when, who or how much.
     """
-    if _EXCLUDES.search(text) or (_ONLY.search(text) and not kinds_asked(question)):
+    if _is_of_another_rank(question, text) or _is_another_allergen(question, text):
+        return True
+    if not _ONLY.search(question) and _EXCLUDES.search(text):
+        return False
+    if _ONLY.search(text) and not kinds_asked(question):
         return False
     for group in (*_CASES, *(_PERIODS if _ASKS_PRICE.search(question) else ())):
         asked = {name for name, pattern in group.items() if pattern.search(question)}
@@ -499,6 +538,30 @@ def is_other_case(question: str, text: str) -> bool:
         if said and asked.isdisjoint(said):
             return True
     return False
+
+
+_RANKED = re.compile(
+    r"\b(deputy|vice|former|acting|assistant|interim|honorary)[- ]+(\w+)|"
+    "(副|前任?|代理?|助理|名誉)(\\w{0,3}(?:长|理|任|裁|席|监|员|师|授))(?=是|叫|在|的|为)",
+    re.I,
+)
+
+
+def _is_of_another_rank(question: str, text: str) -> bool:
+    """Whether a question asks about a deputy, and a text is about the one whose deputy that is: 副店长 and 店长."""
+    found = [(one or other, role or its) for one, role, other, its in _RANKED.findall(question)]
+    low = text.lower()
+    return any(role.lower() in low and rank.lower() not in low for rank, role in found)
+
+
+_ALLERGEN = re.compile(
+    r"\ballerg(?:ic|y) to (?:the |any )?([a-z]+)|对(?!什么|哪|啥)([\u4e00-\u9fff]{1,4}?)(?:[不没]?过敏)", re.I
+)
+
+
+def _is_another_allergen(question: str, text: str) -> bool:
+    asked, said = ({one or other for one, other in _ALLERGEN.findall(each.lower())} for each in (question, text))
+    return bool(asked and said) and not any(one in other or other in one for one in asked for other in said)
 
 
 _TITLE = re.compile(r"\b(?:mrs?|ms|miss|dr|prof)\.? |先生|女士|小姐", re.I)

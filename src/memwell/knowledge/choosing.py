@@ -17,6 +17,7 @@ from memwell.knowledge.asking import (
     asks_whether,
     denies,
     exact_things_nearest,
+    hidden_by,
     is_code,
     is_opposite,
     is_other_case,
@@ -438,7 +439,8 @@ class Exact(NamedTuple):
 class Chooser:
     """Chooses sentences of the best passages for a question that asks for things of these ``kinds``.
 
-    With ``exact``, only texts with those things are chosen, and none unless each of them is found.
+    With ``exact``, only texts with those things are chosen, and none unless each of them is found. ``by_meaning`` is for
+    vectors that the odds were fitted to; else words decide.
     """
 
     def __init__(
@@ -450,9 +452,10 @@ class Chooser:
         *,
         kinds: frozenset[str],
         exact: Exact | None = None,
+        by_meaning: bool = False,
     ) -> None:
         self._exact = exact
-        self._by_meaning = decides_by_meaning(search, asked)
+        self._by_meaning = by_meaning
         self._many = asks_for_many(asked)
         self._whether = asks_whether(asked.rpartition("\n")[2])
         self._search = search
@@ -565,7 +568,10 @@ class Chooser:
         having: list[tuple[int, _Candidate]] = []
         missing = exact.things
         for one in ranked:
-            found = self._exact_in(self._readings[one.reading], one.run, exact)
+            reading = self._readings[one.reading]
+            found = self._exact_in(reading, one.run, exact)
+            # The neighbours of a sentence about another year or model do not make it one about this.
+            found -= hidden_by(reading.lines[one.at].text, exact.things)
             if found:
                 having.append((len(found), one))
                 missing -= found

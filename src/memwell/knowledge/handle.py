@@ -274,22 +274,25 @@ class Knowledge:
         language: str | None = None,
         history: Sequence[Message] = (),
         said: Sequence[Found] = (),
+        known: Sequence[Found] = (),
     ) -> Answer:
         """Answer a question from the documents, with sources; *I don't know* when they do not answer it.
 
         ``limit`` passages are used; ``language`` is ``en`` or ``zh``, by default the question's. ``history`` is the
         conversation so far, which the question may refer to; ``said`` is what the user said, newest first, which may
-        answer too. A chat model is asked whenever there is a passage; when it fails, sentences of the documents answer,
-        and the note says so. Raises ``InvalidInput``.
+        answer too; ``known`` is what is known to answer it, and is quoted whole. A chat model is asked whenever there is a
+        passage; when it fails, sentences of the documents answer, and the note says so. Raises ``InvalidInput``.
         """
         language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)
         hits = self.recall(question, limit=limit)
-        answerer = Answerer(self._search, question, hits, language, history=history, said=said)
+        answerer = Answerer(self._search, question, hits, language, history=history, said=said, known=known)
         before = said_before(history, question)
         if before and (has_pronoun(question) or (not answerer.supported and answerer.refers_back)):
             hits = self.recall(f"{before}\n{question}", limit=limit)
-            wider = Answerer(self._search, question, hits, language, history=history, before=before, said=said)
+            wider = Answerer(
+                self._search, question, hits, language, history=history, before=before, said=said, known=known
+            )
             if wider.supported or (self.chat is not None and wider.support > answerer.support):
                 answerer = wider
         return answerer.answer(self.chat)

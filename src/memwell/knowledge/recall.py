@@ -182,7 +182,9 @@ class Search:
     def embedder_of(self, query: str) -> str | None:
         """The name of the embedder that a query is compared by; None without one."""
         asked = self._query_vectors.of(query)
-        return None if asked.vector is None else asked.model
+        # Without a document there is no stored model yet.
+        embedder = self._shelf.vectors.embedders.embedder_for(asked.model)
+        return None if asked.vector is None or embedder is None else embedder.name
 
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosines of texts with a query; 0 for each without an embedder."""

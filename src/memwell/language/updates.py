@@ -359,7 +359,9 @@ def takes_back(newer: str, older: str) -> bool:
     if any(one.negated and (one.relation, one.object) in stated for one in joint):
         return True
     words = compared(statement(newer), statement(older))
-    return bool(words["other_numbers"] or words["denied"])
+    # "No wait, the meeting is on Friday" takes nothing back of a flight.
+    about_another = _about_other_things(statement(newer), statement(older))
+    return bool(words["other_numbers"] or words["denied"]) and not about_another
 
 
 def only_takes_back(text: str) -> bool:

@@ -8,11 +8,11 @@ it is the model's sentence, if every memory it cites is one it was given.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import msgspec
@@ -20,16 +20,20 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError
 from memwell.filters import FilterLike, as_filter
+from memwell.language.claims import in_jest
 from memwell.language.claims.relations import USER
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
 from memwell.language.summary import is_statement, lines_of, summarise
+from memwell.language.updates import takes_back
 from memwell.language.words import language_of
 from memwell.longterm.base import MemoryBase, as_ids
 from memwell.longterm.facts import Fact
 from memwell.longterm.gate import clusters
+from memwell.longterm.indexing import CORRECTED_WITHIN
 from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.remembering import Rememberer
+from memwell.longterm.superseding import POOL, ComparedHit, meant_and_whole, outdated, speaks_for
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
 from memwell.records import Record, paged
@@ -38,6 +42,7 @@ from memwell.values import check_count, check_metadata, is_finite
 INSIGHT = "insight"
 _MOST_EVIDENCE = 64
 _LONGEST_INSIGHT = 300
+_CLEAR = 0.95  # The probability that a memory is outdated, where its words are clear
 _END_MISSING = re.compile(r"([^.!?。！？…])\n")
 _LEAST_CHANGES, _YEAR = 2, timedelta(days=366)
 _CHANGES = {
@@ -147,8 +152,9 @@ class Consolidator(Rememberer):
         own = {} if metadata is None else check_metadata(metadata)
         records = [record for record in self._active(as_filter(where)) if record.kind != INSIGHT]
         found: list[tuple[str, str, Sequence[Record]]] = list(self._changes(records))
-        for matter, about in _matters(records, least)[: max(0, most - len(found))]:
-            text, used = self._insight(matter, about)
+        over = self._over(records)
+        for matter, about in _matters(_current(records), least)[: max(0, most - len(found))]:
+            text, used = self._insight(matter, about, over)
             if text:
                 found.append((matter, text, used))
         return [self._store_insight(_insight_id(matter, own), text, used, own) for matter, text, used in found[:most]]
@@ -164,12 +170,19 @@ class Consolidator(Rememberer):
                 used = [by_id[one.record] for fact in facts for one in fact.evidence if one.record in by_id]
                 yield f"{who}/{relation}", _changed(who, facts, begun, used), used
 
-    def _insight(self, matter: str, about: Sequence[Record]) -> tuple[str, Sequence[Record]]:
+    def _insight(self, matter: str, about: Sequence[Record], over: Collection[str]) -> tuple[str, Sequence[Record]]:
         if self.chat is not None:
             found = self._asked(about[:30])
             if found is not None:
                 return found
-        return _said_together(matter, about), about
+        return _said_together(matter, about, over), about
+
+    def _over(self, records: Sequence[Record]) -> frozenset[str]:
+        """The clauses of memories that state facts which are over."""
+        texts, moment = {record.id: record.text for record in records}, self.clock()
+        stated = (fact for fact in paged(lambda cursor: self.facts.all(limit=500, cursor=cursor)) if fact.valid_to)
+        sources = (one for fact in stated if not fact.holds_at(moment) for one in fact.evidence)
+        return frozenset(texts[one.record][one.start : one.end].strip() for one in sources if one.record in texts)
 
     def _asked(self, about: Sequence[Record]) -> tuple[str, Sequence[Record]] | None:
         """A chat model's insight; None when it fails or cites no memory."""
@@ -276,14 +289,51 @@ def _distinct(matters: Sequence[tuple[str, list[Record]]]) -> list[tuple[str, li
     return chosen
 
 
-def _said_together(matter: str, about: Sequence[Record]) -> str:
-    """The weightiest sentences of the memories on a matter, the earliest first; nothing if all they do is ask or greet."""
+def _current(records: Sequence[Record]) -> list[Record]:
+    """The memories without those that a person took back just after saying them, and without jests."""
+    ordered = sorted(records, key=lambda record: (record.time, record.id))
+    gone: set[str] = set()
+    for older, newer in pairwise(ordered):
+        same = traits_of(older).session == traits_of(newer).session and speaks_for(traits_of(newer), traits_of(older))
+        if same and newer.time - older.time <= CORRECTED_WITHIN and takes_back(newer.text, older.text):
+            gone.add(older.id)
+    return [record for record in records if record.id not in gone and not in_jest(record.text)]
+
+
+def _holding(matter: str, about: Sequence[Record]) -> list[Record]:
+    """The memories on a matter, the earliest first, without those that a later one makes outdated as a whole."""
     ordered = sorted(about, key=lambda record: (record.time, record.id))
-    lines = [line for record in ordered for line in lines_of("", record.text) if is_statement(line.text)]
+    hits = {one.id: ComparedHit(one.id, one.text, one.time, traits_of(one), 1.0) for one in ordered[-POOL:]}
+    found = outdated(matter, list(hits.values()), None).items()
+    # Without a question only clear words tell that something is outdated.
+    clear = {older: some for older, newer in found if (some := [one for one in newer if one.probability >= _CLEAR])}
+    _, whole = meant_and_whole(matter, clear, hits, None)
+    return [record for record in ordered if record.id not in whole]
+
+
+def _spelling(matter: str, about: Sequence[Record]) -> str:
+    """A matter as most of the memories write it, inside a sentence if it is there: *Paris*, where keywords have paris."""
+    found = [match for one in about for match in re.finditer(re.escape(matter), one.text, re.IGNORECASE)]
+    inside = [match for match in found if _STARTS.search(match.string[: match.start()]) is None]
+    return Counter(match[0] for match in inside or found).most_common(1)[0][0] if found else matter
+
+
+_STARTS = re.compile(r"(?:\A|[.!?。！？\n])\W*\Z")
+
+
+def _said_together(matter: str, about: Sequence[Record], over: Collection[str]) -> str:
+    """The weightiest sentences of the memories on a matter that hold, the earliest first; nothing if they state nothing."""
+    lines = [
+        line
+        for record in _holding(matter, about)
+        for line in lines_of("", record.text)
+        if is_statement(line.text) and not any(clause in line.text for clause in over)
+    ]
     words = _END_MISSING.sub(
         r"\1; ", "\n".join(line.text for line in summarise(lines, limit=_LONGEST_INSIGHT))
     ).replace("\n", " ")
-    return words and (f"{matter}：{words}" if language_of(words) == "zh" else f"{matter}: {words}")
+    title = _spelling(matter, about)
+    return words and (f"{title}：{words}" if language_of(words) == "zh" else f"{title}: {words}")
 
 
 def _may_change(fact: Fact) -> bool:

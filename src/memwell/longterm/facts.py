@@ -400,7 +400,7 @@ class Facts:
             key=lambda fact: (fact.relation, fact.said_at, fact.id),
         )
 
-    def history(self, subject: str, relation: str | None = None) -> list[Fact]:
+    def history(self, subject: str = USER, relation: str | None = None) -> list[Fact]:
         """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
         return self._history(subject, relation, misspelt=True)
 

@@ -392,6 +392,7 @@ _KIN = {
     for group in groups
     for word in group.split()
 }
+_KIN_WORD = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in sorted(_KIN, key=len, reverse=True)))
 _APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
 _ONE_OF_KIND = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(TELLS_APART))}) [a-z-]+|{'|'.join(sorted(KIN, key=len, reverse=True))}"
@@ -513,8 +514,12 @@ class Subjects:
                         yield from self._relatives(owner, (kin, *_role(kin)))
 
     def _says(self, one: FactStatement, words: Iterable[str]) -> bool:
-        """Whether the text of a statement has one of the words."""
-        return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", self._said(one)) is not None
+        """Whether the text of a statement has one of the words, and of relatives as the last before the name."""
+        said = self._said(one)
+        named = _KIN_WORD.findall(said[: max(said.rfind(name_key(one.object)), 0)]) if one.relation in _SAME else []
+        if named and _KIN.keys() >= set(words):
+            return named[-1] in words
+        return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
 
     def _said(self, one: FactStatement) -> str:
         """The words of a statement."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -271,24 +271,12 @@ class Engine(Closing):
         It costs the same however long the conversation is. A conversation that was deleted and begun again is read from its
         beginning; what was read once is not read again, even if its memory was erased.
         """
-        history, inner = self.thread(id_), inner_space(self.space)
-        info, key = history.info(), inner_key(_READ_UP_TO, id_)
-        if info is None:
-            return 0
-        begun = info.created.isoformat()
-        entry = self.backend.kv.get(inner, key)
-        cursor = str(entry.value[1]) if entry is not None and entry.value[0] == begun else None
         count = 0
-        while True:
-            page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
-            said = [one for one in page.items if is_said(one)]
+        for page in unread(self, id_):
+            said = [one for one in page if is_said(one)]
             if said:
                 count += len(self.remember(said, session=id_).ids)
-            if page.items:
-                self.backend.kv.put(inner, key, [begun, page.items[-1].index])
-            cursor = page.next
-            if cursor is None:
-                return count
+        return count
 
     def context(
         self,
@@ -488,6 +476,28 @@ class _RecallerAt(NamedTuple):
 
     def recall(self, query: str, *, limit: int) -> list[Recalled]:
         return self.memory.recall(query, limit=limit, now=self.now)
+
+
+def unread(engine: Engine, id_: str) -> Iterator[Sequence[Message]]:
+    """The messages that came to a conversation since it was last read to be remembered, in pages.
+
+    A page counts as read when the next one is asked for, so that none is lost.
+    """
+    history, inner = engine.thread(id_), inner_space(engine.space)
+    info, key = history.info(), inner_key(_READ_UP_TO, id_)
+    if info is None:
+        return
+    begun = info.created.isoformat()
+    entry = engine.backend.kv.get(inner, key)
+    cursor = str(entry.value[1]) if entry is not None and entry.value[0] == begun else None
+    while True:
+        page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
+        yield page.items
+        if page.items:
+            engine.backend.kv.put(inner, key, [begun, page.items[-1].index])
+        cursor = page.next
+        if cursor is None:
+            return
 
 
 def passage_of(found: Found) -> Passage:

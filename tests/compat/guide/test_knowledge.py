@@ -327,6 +327,9 @@ TAKEN_BACK = (
     ("I live in a flat in Bristol.", "We've moved! New place is in Frome.", "Where do I live?", "Frome"),
     ("My dentist appointment is on 14 March.", "The dentist rang, my appointment's been pushed to 21 March.",
      "When is my dentist appointment?", "21 March"),
+    ("The meeting is at 10.", "No wait, it's at 10:30.", "When is the meeting?", "10:30"),
+    ("My flight is on Monday.", "The flight is on Tuesday now.", "When is my flight?", "Tuesday"),
+    ("会议是三点开始。", "不对，是四点。", "会议几点开始？", "四点"),
 )  # fmt: skip
 
 
@@ -390,6 +393,16 @@ BY_FACT = (
     ("I moved to Bergen", "Where do I live?", "Bergen"), ("我搬到杭州了", "我住在哪里？", "杭州"),
     ("My mother is called Ruth", "What is my mom's name?", "Ruth"), ("我妈叫李芳", "我妈妈叫什么？", "李芳"),
     ("我妈叫李芳", "我母亲叫什么名字？", "李芳"), ("I started at Acme last week.", "Where do I work?", "Acme"),
+    ("I am 44", "How old am I?", "44"), ("I'm Hollis and I work at Bexley Rail.", "Where do I work?", "Bexley Rail"),
+    ("I'm Hollis and I work at Bexley Rail.", "Do you remember what my name is?", "Hollis"),
+    ("我叫沈若岚，在三联书店当编辑。", "我在哪里上班？", "三联书店"),
+    ("我叫沈若岚，在三联书店当编辑。", "我是做什么工作的？", "编辑"), ("我今年三十五岁。", "我多大了？", "三十五"),
+    ("We moved to Leeds, my wife Anna got a job there", "What is my wife's name?", "Anna"),
+    ("We moved to Leeds, my wife Anna got a job there", "Where do we live?", "Leeds"),
+    ("我们搬到杭州了，我老公王强在那边找到了工作。", "我老公叫什么？", "王强"),
+    ("My son Leo is 7.", "How old is my son?", "7"), ("我有个女儿叫朵朵，今年五岁", "我女儿几岁了？", "五岁"),
+    ("My favourite colour is green.", "What's my favorite color?", "green"),
+    ("I have a dentist appointment on 14 March.", "When is my dentist appointment?", "14 March"),
 )  # fmt: skip
 
 
@@ -398,6 +411,9 @@ def test_a_fact_answers_in_whatever_words_it_was_said(tmp_path: Path, said: str,
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         system.chat(said)
         assert name in system.chat(question)["answer"]
+        for number in range(12):
+            system.chat(f"Lunch number {number} was soup, and work went on.")
+        assert name in system.chat(question)["answer"], "also when much was said since"
     with IntelligentMemorySystem(None, tmp_path / "n.db") as system:
         system.engine.remember(said)
         for number in range(12):

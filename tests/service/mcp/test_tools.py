@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import memwell
+from memwell.errors import InvalidInput
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.mcp.tools import MEMORY_TOOLS, McpTool
 
@@ -74,3 +76,16 @@ def test_all_that_a_model_gives_reaches_the_method(tool: McpTool):
     assert expected.items() <= bound.items()
     assert memory.args == tuple(given[name] for name in OPERATIONS[OTHERWISE.get(tool.name, tool.name)].places)
     assert memory.heard.get("time") in (None, datetime(2026, 5, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("name", ["recall", "look_up"])
+def test_a_limit_of_nothing_gives_nothing_as_everywhere(name: str):
+    [tool] = [tool for tool in MEMORY_TOOLS if tool.name == name]
+    with memwell.open("memory:", work=False, embedder=None) as engine:
+        engine.remember("Ann saw a whale.")
+        engine.knowledge.add("A whale is no fish.")
+        found = tool.does(engine, tool.decoded({"query": "whale", "limit": 0}))
+        assert engine.recall("whale", limit=0) == engine.knowledge.recall("whale", limit=0) == []
+    assert "whale" not in str(found)
+    with pytest.raises(InvalidInput):
+        tool.decoded({"query": "whale", "limit": -1})

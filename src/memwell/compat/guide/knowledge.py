@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from memwell._asyncify import Closing
-from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.errors import InvalidInput, ModelError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, relations_asked, suitable, takes_back
-from memwell.knowledge.choosing import Quote, in_words
+from memwell.knowledge.answers import holds_secret, quoting
+from memwell.knowledge.asking import lacks_measure
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import asks_about_past, is_question, only_asks
-from memwell.language.claims import USER, claims
+from memwell.language.claims import claims, in_jest
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
-from memwell.longterm.facts import Fact
+from memwell.longterm.answering import telling, telling_of
 from memwell.longterm.recall import Recalled
-from memwell.longterm.superseding import ComparedHit, ComparedVectors, default_models, may_replace, outdated
-from memwell.longterm.traits import Traits
+from memwell.longterm.traits import KEY
 from memwell.messages import Message, Role, ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import unread
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
@@ -50,9 +47,8 @@ _OWN_SHARE, _FEATURE_SHARE = 0.7, 0.3
 _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
-_LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
-_COMPARED = 400  # The last messages among which a later statement is looked for
-_LIKELY = 20  # How many of them are compared by their vectors
+_RECALLED = 20  # Memories that may answer
+_MOST_STATED = 50  # Statements about the user that are quoted at once
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
 _GREETINGS = (
@@ -73,7 +69,11 @@ _REQUESTS = re.compile(
     "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
     re.I,
 )
-_STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]", re.I)
+_STATES = re.compile(
+    r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our|is|are|was|were|has|have|had|got|will|\w{3,}ed)\b|['’](?:s|re|ll) |[我咱]|"
+    "[\u4e00-\u9fff].*(?:[是了有在要每会把被给过]|改到|推迟)",
+    re.I,
+)
 """A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _ASKS_ABOUT_ME = re.compile(
     r"\b(?:what|everything|all|anything|something|much)\b.{0,12}\byou\b.{0,20}\b(?:about|of) me\b"
@@ -302,7 +302,8 @@ class IntelligentMemorySystem(Closing):
     ) -> None:
         self._server: Closing | None = None
         self.llm = as_chat_model(llm) if llm is not None else self._model_of_key(openai_api_key, base_url, model)
-        self.engine = open_memory(db_path, chat=self.llm)
+        # The model answers; it does not read every message for facts as well.
+        self.engine = open_memory(db_path)
         self.text_splitter = Chunking(tokens=1000, overlap=200, length="characters")
         self.vectorstore = Knowledge(
             self.engine.backend,
@@ -380,20 +381,10 @@ class ConversationChain:
             raise InvalidInput("a question must not be empty")
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
-        stated = _stated(system, question)
-        about_me = _ASKS_ABOUT_ME.search(question) is not None
-        if about_me:
-            stated = sorted({*stated, *_of_the_user(system, question)}, reverse=True)
-        system.memory.add(human(question))
+        [asked] = system.memory.add(human(question))
+        _remember(system)
         reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
-        if reply:
-            answer = Answer(question, reply, supported=False, extractive=True)
-        elif about_me and system.llm is None and (known := _known(system, question)):
-            answer = _quoting(question, known)
-        else:
-            said = [one.found(question) for one in stated]
-            answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
-            answer = _up_to_date(system, answer, stated)
+        answer = Answer(question, reply, supported=False, extractive=True) if reply else _answer(system, asked, before)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -415,7 +406,7 @@ def _tells(text: str) -> bool:
     """Whether a message states something, and neither asks nor requests anything."""
     if any(is_question(one.text) for one in sentences(text)) or _only_requests(text):
         return False
-    return _STATES.search(text) is not None or bool(claims(text, time=now()))
+    return bool(_STATES.search(text) or in_jest(text) or claims(text, time=now()))
 
 
 def _only_requests(text: str) -> bool:
@@ -429,153 +420,72 @@ def _in_chinese(summary: str) -> str:
     return summary
 
 
-class _Stated(NamedTuple):
-    """What the user said, in this conversation or in a memory; they are in order of time."""
-
-    time: datetime
-    id: str
-    text: str
-    name: str
-
-    def hit(self, relevance: float) -> ComparedHit:
-        return ComparedHit(self.id, self.text, self.time, Traits(), relevance)
-
-    def found(self, question: str) -> Found:
-        return Found(self.id, self.text, 0.0, Citation(self.id, "", self.name, 0, len(self.text)), {}, {}, question)
-
-
-def _stated(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
-    """What the user said that may answer a question, in this conversation and in the memories, newest first.
-
-    Nothing that the assistant said is among it, and no question.
-    """
-    said, remembered = _NAMES[en_or_zh(question)]
-    spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = {_Stated(one.time, one.id, one.text, said) for one in _with_corrections(system.memory, spoken)}
-    recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
-    stated |= {
-        _Stated(one.time, one.id, one.text, remembered)
-        for one in recalled
-        if one.trust == "user" and _is_statement(one.text)
-    }
-    return sorted(stated, reverse=True)
-
-
-def _up_to_date(system: IntelligentMemorySystem, answer: Answer, stated: Sequence[_Stated]) -> Answer:
-    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
-    sources = {one.id for one in answer.sources}
-    quoted = [one for one in stated if one.id in sources]
-    if not answer.extractive or not quoted or asks_about_past(answer.question):
-        return answer
-    latest = [
-        _Stated(one.time, one.id, one.text, stated[0].name) for one in system.memory.last(_COMPARED) if _is_stated(one)
-    ]
-    hits = [one.hit(1.0) for one in quoted]
-    later = (one for one in _not_taken_back({*stated, *latest}) if one > min(quoted) and not holds_secret(one.text))
-    # Vectors cost most: only of what may replace a quotation at all, and of the newest.
-    likely = islice((one for one in later if any(may_replace(one.hit(0.0), hit) for hit in hits)), _LIKELY)
-    compared = {one.id: one for one in (*quoted, *likely)}
-    replaced = _outdated(system.engine, list(compared.values()), len(quoted))
-    if replaced.keys().isdisjoint(sources):
-        return answer
-    newest = dict.fromkeys(replaced.get(one.id, one.id) for one in quoted)
-    return _quoting(answer.question, [compared[one].found(answer.question) for one in newest])
-
-
-def _not_taken_back(stated: Iterable[_Stated]) -> list[_Stated]:
-    """The statements without those that the next one, or a later sentence of their own, takes back, newest first."""
-    ordered = sorted(stated, reverse=True)
-    following = ["", *(one.text for one in ordered)]
-    return [
-        one
-        for one, after in zip(ordered, following, strict=False)
-        if not takes_back(after) and not any(takes_back(part.text) for part in sentences(one.text)[1:])
-    ]
-
-
-def _quoting(question: str, found: Sequence[Found]) -> Answer:
-    text = in_words([Quote((one.text.strip(),), one) for one in found])
-    return Answer(question, text, supported=True, extractive=True, sources=tuple(found))
-
-
-def _of_the_user(system: IntelligentMemorySystem, question: str) -> list[_Stated]:
-    """The statements that say a fact of the user, such as where they live, in this conversation and in the memories."""
-    said, remembered = _NAMES[en_or_zh(question)]
-    spoken = _with_corrections(system.memory, [one for one in system.memory.last(_COMPARED) if _states_fact(one)])
-    memories = _behind(system.engine, system.engine.facts_about())
-    return [
-        *(_Stated(one.time, one.id, one.text, said) for one in spoken),
-        *(_Stated(one.time, one.id, one.text, remembered) for one in memories if one.trust == "user"),
-    ]
-
-
-def _states_fact(message: Message) -> bool:
-    return _is_stated(message) and any(one.subject == USER for one in claims(message.text, time=message.time))
-
-
-def _known(system: IntelligentMemorySystem, question: str) -> list[Found]:
-    """The last statements about the user that hold, the oldest first."""
-    stated = sorted({one for one in _of_the_user(system, question) if not holds_secret(one.text)}, reverse=True)
-    # Whatever is about the user answers: no word of the question need be in it.
-    kept = [one for one in suitable("", [one.found(question) for one in stated]) if claims(one.text, time=now())]
-    current = (_up_to_date(system, _quoting(question, [one]), stated) for one in reversed(kept[:_LAST]))
-    return list({(one.id, one.text): one for answer in current for one in answer.sources}.values())
-
-
-def _outdated(engine: Engine, stated: Sequence[_Stated], quoted: int) -> dict[str, str]:
-    """The ids of the first ``quoted`` statements that are outdated, each with that of the newest that supersedes it."""
-    # Only what is quoted is relevant, so that it is compared with all the others, and they not with each other.
-    hits = [one.hit(1.0 if at < quoted else 0.0) for at, one in enumerate(stated)]
-    embedder, vectors = engine.embedder, None
-    if embedder is not None and embedder.name == default_models().embedder:
-        vectors = ComparedVectors.of(embedder.embed([one.text for one in stated]), embedder.shared_from)
-    return {id_: some[-1].id for id_, some in outdated(stated[0].text, hits, vectors).items()}
-
-
-def _with_corrections(history: History, spoken: Sequence[Message]) -> list[Message]:
-    """The statements of the user among messages, with those that take them back and those that they take back."""
-    found = {one.id: one for one in spoken if _is_stated(one)}
-    for one in list(found.values()):
-        later = one
-        while (later := _statement_near(history, later, 1)) and takes_back(later.text):
-            found[later.id] = later
-        earlier = one
-        while earlier and takes_back(earlier.text) and (earlier := _statement_near(history, earlier, -1)):
-            found[earlier.id] = earlier
-    return list(found.values())
-
-
-def _statement_near(history: History, message: Message, step: int) -> Message | None:
-    """The next statement of the user after a message, or the last one before it, with no more than questions between."""
-    at = message.index or 0
-    if step > 0:
-        near = history.log.read(history.thread, after=at, first=_LAST)
-    else:
-        near = history.log.read(history.thread, before=at, last=_LAST)[::-1]
-    return next(filter(_is_stated, near), None)
-
-
-def _is_stated(message: Message) -> bool:
-    return message.role is Role.HUMAN and _is_statement(message.text)
+def _remember(system: IntelligentMemorySystem) -> None:
+    """Remember what the user stated in the conversation since the last time, so that facts and recall know it."""
+    for page in unread(system.engine, system.memory.thread.id):
+        if said := [one for one in page if one.role is Role.HUMAN and _is_statement(one.text)]:
+            system.engine.remember(said, session=system.memory.thread.id)
 
 
 def _is_statement(text: str) -> bool:
-    return not only_asks(text) and not _only_requests(text)
+    return not (only_asks(text) or _only_requests(text) or _greeting(text))
 
 
-def _stating(engine: Engine, question: str) -> list[Recalled]:
-    """The memories behind the facts about the user that a question asks for."""
-    known = [fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation)]
-    return _behind(engine, known)
+def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Message]) -> Answer:
+    """The answer to a message from the documents, and from what the user said before it."""
+    question, memory = asked.text, system.engine.memory
+    about_me = _ASKS_ABOUT_ME.search(question) is not None
+    stating = telling_of(memory)[-_MOST_STATED:] if about_me else telling(memory, question)
+    known = [_found(one, question) for one in stating if _is_heard(system, one)]
+    recalled = _recalled(system, asked)
+    said = [_found(one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
+    answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said, known=known)
+    # A fact is as current as the facts are.
+    return answer if known or asks_about_past(question) else _current(answer, recalled)
 
 
-def _behind(engine: Engine, facts: Iterable[Fact]) -> list[Recalled]:
-    records = {source.record for fact in facts for source in fact.evidence if source.record}
-    found = list[Recalled]()
-    for id_ in records:
-        with suppress(NotFound):
-            found.append(engine.get(id_))
+def _is_heard(system: IntelligentMemorySystem, one: Recalled) -> bool:
+    """Whether the user said it, in this conversation or in none."""
+    return one.trust == "user" and one.session in ("", system.memory.thread.id) and _is_statement(one.text)
+
+
+def _recalled(system: IntelligentMemorySystem, asked: Message) -> list[Recalled]:
+    """What the user said before that may answer a message, the best first, without jests."""
+    hits = system.engine.recall(asked.text, limit=_RECALLED, where=_heard_in(system.memory.thread.id))
+    heard = [one for one in hits if one.id != asked.id and _is_heard(system, one) and not in_jest(one.text)]
+    jests = {one.id for one in hits if in_jest(one.text)}
+    by_id = {one.id: one for one in heard if one.superseded_by not in jests}
+    # What is outdated answers only if what is so now does.
+    newest = {id_: _newest(by_id, id_) for id_ in by_id}
+    return [one for one in by_id.values() if not (new := newest[one.id]) or not lacks_measure(asked.text, new.text)]
+
+
+def _heard_in(session: str) -> Filter:
+    own, none = Where((KEY, "session"), "eq", session), Not(Where((KEY, "session"), "exists"))
+    return AllOf((AnyOf((own, none)), Not(Where((KEY, "trust"), "exists"))))
+
+
+def _current(answer: Answer, recalled: Sequence[Recalled]) -> Answer:
+    """The answer; where it quotes what a later statement of the user made outdated, that statement instead."""
+    by_id = {one.id: one for one in recalled}
+    newest = {one.id: _newest(by_id, one.id) for one in answer.sources}
+    if not answer.extractive or not any(newest.values()):
+        return answer
+    found = [one if (new := newest[one.id]) is None else _found(new, answer.question) for one in answer.sources]
+    return quoting(answer.question, {one.id: one for one in found}.values())
+
+
+def _newest(by_id: Mapping[str, Recalled], id_: str) -> Recalled | None:
+    """The last of those that supersede a memory one after the other; None for one that is current."""
+    found = None
+    while id_ in by_id and (later := by_id.get(by_id[id_].superseded_by)):
+        found, id_ = later, later.id
     return found
+
+
+def _found(one: Recalled, question: str) -> Found:
+    name = _NAMES[en_or_zh(question)][not one.session]
+    return Found(one.id, one.text, 0.0, Citation(one.id, "", name, 0, len(one.text)), {}, {}, question)
 
 
 def _source_document(one: Found) -> SourceDocument:

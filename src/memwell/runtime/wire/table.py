@@ -500,7 +500,7 @@ _DOCUMENTS = (
     _row("ask", "POST /v1/ask", Knowledge.answer,
          "What the documents say to a question, with the passages it rests on.", of=Knowledge,
          takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
-                "shape of messages."), fields={"said": None}, **_RECALLS),
+                "shape of messages."), fields={"said": None, "known": None}, **_RECALLS),
 )  # fmt: skip
 
 _MEDIA = (

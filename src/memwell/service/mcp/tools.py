@@ -540,7 +540,7 @@ MEMORY_TOOLS = (
         _recalled,
         RecalledItems,
         query=argument("The question, or what it is about, in natural words.", _Query),
-        limit=argument("How many memories at most.", int, 10, ge=1, le=MOST_HITS),
+        limit=argument("How many memories at most.", int, 10, ge=0, le=MOST_HITS),
         speaker=optional("Only what this person said."),
         session=optional("Only from this conversation."),
         since=optional("Only what was said at or after this time.", Moment),
@@ -653,7 +653,7 @@ MEMORY_TOOLS = (
         PassageItems,
         titled="Look up in documents",
         query=argument("The question, or what it is about.", _Query),
-        limit=argument("How many passages at most.", int, 5, ge=1, le=MOST_PASSAGES),
+        limit=argument("How many passages at most.", int, 5, ge=0, le=MOST_PASSAGES),
         language=_LANGUAGE,
     ),
     _tool(

@@ -1,0 +1,240 @@
+"""``FactQuestion``: which fact a question asks for, of whom and by which relations, in English and Chinese."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from memwell.language.claims.relations import FAVOURITE, USER
+
+
+class FactQuestion(NamedTuple):
+    """A question for facts: of a subject, named as people do, by any of the relations."""
+
+    subject: str
+    relations: tuple[str, ...]
+    called: str = ""
+    """The word for the relative or the pet of the subject whose name is asked for."""
+
+
+POLITE = re.compile(
+    r"\b(?:(?:do|did) you (?:still |even |happen to )?(?:know|remember|recall|think)"
+    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind|show) me|(?:please )?(?:tell|remind) me"
+    r"|I asked you|I told you)\b"
+    "|你们?还?(?:知道|记得|觉得|认为)(?:吗[，,])?|(?:你?能|你?可以|请)?你?(?:再)?(?:告诉|提醒)一?下?我|我(?:问你|告诉过?你)|请问",
+    re.I,
+)
+"""How a question is asked politely, which is no part of what it asks."""
+_SHORT = re.compile(r"\b(what|who|where|when|how)['’]s\b", re.I)
+_BEFORE = re.compile(
+    r"(?:(?:so|and|but|hey|hi|hello|ok|okay|well|now|then|again|sorry|quick question|by the way|remember)\b[\s,:]*)+"
+    "|(?:那么?|所以|对了|另外|话说|嗯|诶|哎|那你说)[，,]?",
+    re.I,
+)
+_BEHIND = re.compile(
+    r"[\s,]+(?:(?:right )?now|nowadays|again|currently|these days|at the moment|at present|today|please|then|by the way"
+    r"|exactly|originally|for a living|as|before|previously|in the past|earlier|though|actually)\Z"
+    "|[呀啊呢吗来着的了]+\\Z|[，,]?(?:还记得|你还记得|知道|你知道|告诉我|记得)\\Z",
+    re.I,
+)
+_ADVERBS = re.compile("(?:现在|目前|如今|今年|到底|究竟|以前|之前|原来|原先|曾经|从前|平时|一般|具体|都)")
+
+_S = r"(?P<who>I|we|(?:my|our) [a-z][a-z'’ -]{1,40}?|(?!(?:my|our)\b)[\w'’-]+(?: [A-Z][\w'’-]+)?)"
+_P = r"(?P<whose>my|our|(?:(?:my|our) )?[\w-]+(?: [\w-]+){0,2}?(?=['’])|[\w-]+s(?=['’]))(?:['’]s?)?"
+_BE = "(?:am|is|are|was|were)"
+_DO = "(?:do|does|did)(?: n[o']t)?"
+_PLACE = "(?:city|town|country|place|village|area|neighbou?rhood|part of town)"
+_COMPANY = "(?:company|firm|employer|organi[sz]ation|place|shop|school|hospital)"
+
+_ENGLISH: tuple[tuple[str, str], ...] = (
+    (
+        "lives_in",
+        rf"where {_DO} {_S} (?:use to )?live|where {_S} (?:use to )?live[sd]?|where {_BE} {_S} (?:living|based)"
+        rf"|(?:in )?(?:what|which) {_PLACE} {_DO} {_S} (?:use to )?live(?: in)?|where {_BE} {_P} (?:home|house|flat)",
+    ),
+    (
+        "works_at works_in",
+        rf"where {_DO} {_S} (?:use to )?work|where {_S} (?:work(?:s|ed)?)|where {_BE} {_S} (?:working|employed)"
+        rf"|whom? {_DO} {_S} (?:use to )?work for|(?:at |for )?(?:what|which) {_COMPANY} {_DO} {_S} work(?: for| at)?"
+        rf"|whom? {_S} works? for|(?:who|what) {_BE} {_P} employer",
+    ),
+    (
+        "occupation works_at",
+        rf"what {_BE} {_P} (?:job|occupation|profession|line of work|work)|what {_P} job {_BE}|what {_DO} {_S} do"
+        rf"|what {_S} do(?:es)?|what kind of (?:work|job) {_DO} {_S} (?:do|have)|what job {_DO} {_S} have",
+    ),
+    ("age", rf"how old {_BE} {_S}|how old {_S} {_BE}|what {_BE} {_P} age|what {_P} age {_BE}"),
+    (
+        "birthday",
+        rf"(?:when|what|what (?:day|date)|which day) {_BE} {_P} (?:birthday|date of birth|birth ?day)|when {_BE} {_S} born"
+        rf"|when {_P} birthday {_BE}|when {_S} was born",
+    ),
+    (
+        "from",
+        rf"where {_BE} {_S} (?:originally )?from|where {_S} {_BE} (?:originally )?from|where did {_S} grow up"
+        rf"|what {_BE} {_P} home ?town|where {_BE} {_S} (?:born|raised)",
+    ),
+    ("nationality", rf"what {_BE} {_P} nationality|what nationality {_BE} {_S}"),
+    (
+        "allergic_to",
+        rf"what {_BE} {_S} allergic to|what {_S} {_BE} allergic to|what {_BE} {_P} allergies|what allergies {_DO} {_S} have"
+        rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any allergies",
+    ),
+    ("speaks", rf"(?:what|which|how many) languages {_DO} {_S} speak|(?:what|which) languages {_S} speaks?"),
+    ("email", rf"what {_BE} {_P} e-?mail(?: address)?"),
+    ("phone", rf"what {_BE} {_P} (?:(?:tele)?phone|mobile|cell)(?: ?phone)?(?: number)?"),
+    (
+        "studies_at studies_in",
+        rf"where {_DO} {_S} study|where {_BE} {_S} studying"
+        rf"|(?:what|which) (?:uni|university|college|school) {_DO} {_S} (?:go to|attend|study at)",
+    ),
+    ("studies", rf"what {_DO} {_S} study|what {_BE} {_S} studying|what {_BE} {_P} major"),
+    ("graduated_from studies_at", rf"where did {_S} (?:graduate(?: from)?|go to (?:university|college|uni))"),
+    ("married_to", rf"whom? {_BE} {_S} married to"),
+    ("child", rf"{_DO} {_S} have (?:any )?(?:kids|children)|how many (?:kids|children) {_DO} {_S} have"),
+    ("sibling", rf"{_DO} {_S} have (?:any )?(?:siblings|brothers or sisters)|how many siblings {_DO} {_S} have"),
+    ("pet", rf"{_DO} {_S} have (?:any |a )?pets?|what pets? {_DO} {_S} have|how many pets {_DO} {_S} have"),
+    ("hobby likes", rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have"),
+    ("diet", rf"what {_BE} {_P} diet"),
+    (
+        "name",
+        rf"what {_BE} {_P} (?:(?:first |last |full )?names?)|what {_P} names? {_BE}|what {_BE} {_S} (?:called|named)"
+        rf"|what {_S} {_BE} (?:called|named)|who {_BE} {_S}|who {_S} {_BE}|what {_BE} the names? of {_S}",
+    ),
+)
+_FAVOURITE_EN = rf"(?:what|which|who) {_BE} {_P} favou?rite (?P<what>[a-z][a-z -]{{1,40}})"
+
+_HAN = "[\u4e00-\u9fff]"
+_W = f"(?P<who>[我咱俺]们?|[我咱俺]们?家?的?{_HAN}{{1,4}}?|[A-Za-z]+|{_HAN}{{2,4}}?)"
+_WHERE = (
+    "(?:哪里|哪儿|哪个[\u4e00-\u9fff]{1,3}|哪[座家所]?[\u4e00-\u9fff]{0,3}|什么(?:地方|城市|公司|单位|学校|医院)|何处)"
+)
+_WHAT = "(?:什么|啥|哪些|哪几[种个])"
+_CHINESE: tuple[tuple[str, str], ...] = (
+    (
+        "from",
+        f"{_W}(?:是(?:哪里|哪儿|什么地方|哪)的?人|来自{_WHERE}|的?老家(?:是|在){_WHERE}|的?家乡(?:是|在){_WHERE})",
+    ),
+    ("lives_in", f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}"),
+    (
+        "works_at works_in",
+        f"{_W}在?{_WHERE}(?:工作|上班|任职|就职|干活)"
+        f"|{_W}的?(?:公司|单位|工作单位)(?:是|叫|在){{0,1}}(?:{_WHERE}|什么(?:名字)?)",
+    ),
+    (
+        "occupation works_at",
+        f"{_W}是?(?:做|干|从事){_WHAT}(?:工作|行业|职业)?|{_W}的?(?:工作|职业|职位|岗位|本职)是{_WHAT}"
+        f"|{_W}是干嘛"
+        f"|{_W}当{_WHAT}",
+    ),
+    ("age", f"{_W}(?:多大|几岁|多少岁|多大年[纪龄]|年龄是?多[大少])"),
+    (
+        "birthday",
+        f"{_W}的?生日是?(?:在?哪[天日]|什么时候|几月几[号日]|几[号月]|多少)"
+        f"|{_W}(?:是)?(?:什么时候|哪[天年]|哪一年)(?:出生|生)",
+    ),
+    ("nationality", f"{_W}的?国籍是{_WHAT}|{_W}是哪国人"),
+    ("allergic_to", f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}"),
+    ("speaks", f"{_W}会?(?:说|讲)?(?:{_WHAT}|几种|哪[几些]?[种门])(?:外语|语言)"),
+    ("email", f"{_W}的?(?:邮箱|电子邮箱|邮箱地址|邮件地址|email)是?(?:{_WHAT}|多少|哪个)?"),
+    ("phone", f"{_W}的?(?:电话|手机|手机号|电话号码|手机号码|号码|联系方式)是?(?:{_WHAT}|多少)?"),
+    (
+        "studies_at studies_in",
+        f"{_W}在?{_WHERE}(?:读书|上学|念书|读大学|上大学|就读)|{_W}(?:读|上)(?:哪所|哪个|什么)(?:大学|学校|中学|小学)",
+    ),
+    ("studies", f"{_W}(?:学|读)(?:的是)?{_WHAT}专业?|{_W}的?专业是{_WHAT}"),
+    ("graduated_from studies_at", f"{_W}(?:是)?(?:从)?{_WHERE}毕业|{_W}毕业于{_WHERE}"),
+    ("married_to", f"{_W}(?:和|跟)谁结(?:了)?婚"),
+    ("child", f"{_W}有(?:几个|多少个?)?(?:孩子|小孩|娃)"),
+    ("sibling", f"{_W}有(?:几个|没有|多少)?(?:兄弟姐妹)"),
+    ("pet", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
+    ("hobby likes", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
+    ("name", f"{_W}(?:叫{_WHAT}(?:名字|名)?|的?(?:全名|名字|姓名)(?:是|叫){_WHAT}|是谁|姓{_WHAT})|谁是{_W}"),
+)
+_FAVOURITE_ZH = (
+    f"{_W}最(?:喜欢|爱)的?(?P<what>{_HAN}{{1,4}}?)是(?:{_WHAT}|哪[个种]|谁)"
+    f"|{_W}最(?:喜欢|爱)(?:{_WHAT}|哪[个种])(?P<what>{_HAN}{{1,4}})"
+)
+_FAVOURITES: dict[str, str] = {
+    name: word
+    for word, names in {
+        "colour": "color 颜色", "food": "食物 菜", "film": "电影", "book": "书", "song": "歌", "sport": "运动",
+        "season": "季节", "fruit": "水果", "animal": "动物", "music": "音乐", "city": "城市", "number": "数字",
+        "singer": "歌手", "author": "作家",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+"""What a thing is called of which someone has a favourite one."""
+_ME = frozenset("i we me us my our 我 我们 咱 咱们 俺 俺们".split())
+_NOT_NAMED = frozenset(
+    "you he she it they this that these those there here who what which someone anyone everyone nobody people one "
+    "your his her its their the a an any".split()
+)
+_NOT_NAMED_ZH = re.compile("[他她它你您这那谁哪]|什么|怎么|大家|别人|有人")
+
+
+@cache
+def _compiled(language: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
+    rows = _ENGLISH if language == "en" else _CHINESE
+    favourite = _FAVOURITE_EN if language == "en" else _FAVOURITE_ZH
+    return tuple((tuple(names.split()), _alternatives(pattern)) for names, pattern in (*rows, (FAVOURITE, favourite)))
+
+
+def _alternatives(pattern: str) -> re.Pattern[str]:
+    """The pattern, with the names of its groups numbered: a name may be given once only."""
+    number = iter(range(100))
+    return re.compile(re.sub(r"\(\?P<(\w+)>", lambda found: f"(?P<{found[1]}{next(number)}>", pattern), re.I)
+
+
+def fact_question(question: str) -> FactQuestion | None:
+    """Which fact a question asks for; None when it asks for something else, or of someone whom it does not name.
+
+    "Do you remember how old my son is?" asks for the age of *my son*, and "What is my wife's name?" for the one of the
+    user who is called *wife*.
+    """
+    chinese = re.search(_HAN, question) is not None
+    asked = _bare(question)
+    for relations, pattern in _compiled("zh" if chinese else "en"):
+        found = pattern.fullmatch(asked)
+        if found is None:
+            continue
+        parts = {re.sub(r"\d+\Z", "", name): text for name, text in found.groupdict().items() if text}
+        who = _subject(parts.get("who") or parts.get("whose", ""))
+        if not who:
+            return None
+        if relations == (FAVOURITE,):
+            what = parts["what"].strip().lower()
+            return FactQuestion(who, (FAVOURITE + _FAVOURITES.get(what, what),))
+        if relations == ("name",) and who != USER:
+            return FactQuestion(USER, (), called) if (called := _owned(who)) else None
+        return FactQuestion(who, relations)
+    return None
+
+
+def _bare(question: str) -> str:
+    """The question in plain order of words: without courtesies, and without words for now or before."""
+    text = " ".join(POLITE.sub(" ", question).split()).strip(" ,.!?，。！？~～…")
+    text = _SHORT.sub(r"\1 is", text)
+    if found := _BEFORE.match(text):
+        text = text[found.end() :]
+    while (cut := _BEHIND.sub("", text).strip(" ,，?？")) != text:
+        text = cut
+    return _ADVERBS.sub("", text).strip(" ,，") if re.search(_HAN, text) else text
+
+
+def _subject(who: str) -> str:
+    """Who is meant, as the facts know them; empty for a pronoun."""
+    words = who.lower().split()
+    if who.lower() in _ME:
+        return USER
+    if not words or words[0] in _NOT_NAMED or _NOT_NAMED_ZH.search(who):
+        return ""
+    return who
+
+
+def _owned(who: str) -> str:
+    """The word for a relative or a pet of the speaker: *wife* of "my wife", 狗 of 我家的狗; empty for others."""
+    found = re.fullmatch("(?:my|our) (.+)|[我咱俺]们?家?的?(.+)", who, re.I)
+    called = (found[1] or found[2]) if found else ""
+    return "" if re.search("['’]s?\\b|的", called) else called.lower()

@@ -1,0 +1,64 @@
+"""Tests of the memories that state the facts a question asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import memwell
+from memwell.longterm.answering import telling, telling_of
+
+
+@pytest.fixture
+def engine() -> Iterator[memwell.Engine]:
+    with memwell.open("memory:", work=False, embedder=None) as opened:
+        yield opened
+
+
+TOLD = (
+    (("I am 44.",), "How old am I?", ["I am 44."]),
+    (("I live in Oslo.", "I moved to Bergen."), "Where do I live?", ["I moved to Bergen."]),
+    (("I live in Oslo.", "I moved to Bergen."), "Where did I live before?", ["I live in Oslo."]),
+    (("My name is Ann and I live in Oslo.", "I moved to Rome."), "What is my name?", ["My name is Ann"]),
+    (("I live in Leeds.", "I moved to Mars.", "Just kidding!"), "Where do I live?", ["I live in Leeds."]),
+    (("I work at Acme.", "I quit my job.", "I'm only joking."), "Where do I work?", ["I work at Acme."]),
+    (("I'm allergic to nuts.", "I'm also allergic to eggs."), "What am I allergic to?",
+     ["I'm also allergic to eggs.", "I'm allergic to nuts."]),
+    (("My sister Eve is 30.", "My brother Tom is 28."), "What is my brother's name?", ["My brother Tom is 28."]),
+    (("My sister Eve is 30.",), "How old is my sister?", ["My sister Eve is 30."]),
+    (("My sister Eve is 30.",), "What is my brother called?", []),
+    (("My wife Anna works in Leeds.",), "What is my husband called?", []),
+    (("My mother is called Ruth",), "What is my father's name?", []),
+    (("I have a cat called Miso.", "My dog is called Rex."), "What is my dog called?", ["My dog is called Rex."]),
+    (("I have a cat called Miso.", "My dog is called Rex."), "What are my pets called?",
+     ["My dog is called Rex.", "I have a cat called Miso."]),
+    (("我家养了一只橘猫，叫年糕。",), "我家的猫叫什么？", ["我家养了一只橘猫，叫年糕。"]),
+    (("我妈叫李芳", "我爸叫顾建国"), "我母亲叫什么名字？", ["我妈叫李芳"]),
+    (("我住在上海。", "说错了，是天津。"), "我住在哪里？", ["说错了，是天津。"]),
+    (("I moved to Bergen",), "Where do I work?", []), (("I am 44.",), "Where is the harbour?", []),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "question", "told"), TOLD)
+def test_what_states_the_fact_that_is_asked_for(
+    engine: memwell.Engine, said: tuple[str, ...], question: str, told: list[str]
+):
+    for text in said:
+        engine.remember(text, speaker="user", session="talk")
+    assert [one.text for one in telling(engine.memory, question)] == told
+
+
+def test_what_is_forgotten_or_stated_by_hand_is_not_told(engine: memwell.Engine):
+    kept = engine.remember("I am 44.").id
+    engine.facts.correct("user", "occupation", "baker")
+    assert telling(engine.memory, "What is my job?") == []
+    engine.forget(kept)
+    assert telling(engine.memory, "How old am I?") == []
+
+
+def test_what_holds_of_someone_is_told_in_the_order_in_which_it_was_said(engine: memwell.Engine):
+    for text in ("I'm Ann and I live in Oslo.", "I have a cat.", "I moved to Bergen.", "The sky is blue."):
+        engine.remember(text)
+    assert [one.text for one in telling_of(engine.memory)] == ["I'm Ann", "I have a cat.", "I moved to Bergen."]
+    assert telling_of(engine.memory, "Bob") == []

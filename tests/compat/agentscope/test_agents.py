@@ -113,10 +113,10 @@ async def test_the_arguments_of_a_hub_are_those_of_agentscope():
 async def test_what_is_no_message_is_refused_where_the_mistake_is():
     one, other = speakers(2)
     async with MsgHub([one, other]) as hub:
-        with pytest.raises(InvalidInput, match="agents exchange Msg"):
+        with pytest.raises(InvalidInput, match="expected a Msg"):
             await one("just text")
         for bad in ("text", None, [Msg("a", "x", "user"), 3]):
-            with pytest.raises(InvalidInput, match="agents exchange Msg"):
+            with pytest.raises(InvalidInput, match="expected a Msg"):
                 await hub.broadcast(bad)  # type: ignore[arg-type]
         assert other.heard == []
         assert await one(None) is None

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 from memwell._package import load_lazily
 from memwell.compat.agentscope.agents import (
     AgentBase,
+    FanoutPipeline,
     JSONSession,
     MemwellSession,
     MsgHub,
+    RedisSession,
+    SequentialPipeline,
     SessionBase,
     SessionNotFound,
     StateModule,
+    fanout_pipeline,
+    sequential_pipeline,
+    stream_printing_messages,
 )
 from memwell.compat.agentscope.memories import (
     AsyncSQLAlchemyMemory,
@@ -24,7 +30,6 @@ from memwell.compat.agentscope.memories import (
     MemwellMemory,
     RedisMemory,
     ThreadMemory,
-    WrongType,
 )
 from memwell.compat.agentscope.messages import (
     AudioBlock,
@@ -38,8 +43,7 @@ from memwell.compat.agentscope.messages import (
     ToolUseBlock,
     URLSource,
     VideoBlock,
-    from_core,
-    to_core,
+    WrongType,
 )
 
 if TYPE_CHECKING:
@@ -74,11 +78,11 @@ __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AgentBase", "AsyncSQLAlchemyMemory", "AudioBlock", "Base64Source", "ContentBlock", "EmbeddingCacheBase",
-    "FileEmbeddingCache", "ImageBlock", "InMemoryMemory", "InMemoryMessageStorage", "JSONSession",
+    "FanoutPipeline", "FileEmbeddingCache", "ImageBlock", "InMemoryMemory", "InMemoryMessageStorage", "JSONSession",
     "LongTermMemoryBase", "MemoryBase", "MemoryWithCompress", "MemwellMemory", "MemwellSession",
     "MessageStorageBase", "Msg", "MsgHub", "NoSuchPlace", "NotStarted", "ReMeLongTermMemoryBase",
     "ReMePersonalLongTermMemory", "ReMeShortTermMemory", "ReMeTaskLongTermMemory", "ReMeToolLongTermMemory",
-    "RedisMemory", "SessionBase", "SessionNotFound", "StateModule", "TextBlock", "ThinkingBlock", "ThreadMemory",
-    "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource", "VideoBlock",
-    "WrongType", "from_core", "to_core",
+    "RedisMemory", "RedisSession", "SequentialPipeline", "SessionBase", "SessionNotFound", "StateModule",
+    "TextBlock", "ThinkingBlock", "ThreadMemory", "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource",
+    "VideoBlock", "WrongType", "fanout_pipeline", "sequential_pipeline", "stream_printing_messages",
 ]  # fmt: skip

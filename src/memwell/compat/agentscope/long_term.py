@@ -14,8 +14,17 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, ClassVar, Self, cast
 
-from memwell.compat.agentscope.memories import WrongType, messages_in
-from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, to_core
+from memwell.compat.agentscope.messages import (
+    AudioBlock,
+    ImageBlock,
+    Msg,
+    TextBlock,
+    VideoBlock,
+    WrongType,
+    messages_in,
+    seen_as,
+    to_core,
+)
 from memwell.errors import MemwellError
 from memwell.messages import Message, Role
 from memwell.models.ports import Embedder, as_embedder
@@ -37,6 +46,8 @@ class NotStarted(MemwellError, RuntimeError):
 class ToolResponse:
     """The answer of a tool function, or a piece of it."""
 
+    __class__ = seen_as("agentscope.tool")
+
     content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
     metadata: dict[str, Any] | None = None
     stream: bool = False
@@ -51,6 +62,8 @@ class LongTermMemoryBase(StateModule):
     ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` are tools for the
     agent itself.
     """
+
+    __class__ = seen_as("agentscope.memory")
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
         """Remember what messages say."""

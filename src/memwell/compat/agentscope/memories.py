@@ -10,7 +10,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from memwell._asyncify import run_blocking
-from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
+from memwell.compat.agentscope.messages import Msg, WrongType, from_core, messages_in, seen_as, to_core
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
 from memwell.history.reading import key_part, thread_keys
@@ -31,15 +31,13 @@ Marked: TypeAlias = tuple[Msg, list[str]]
 """A message with its marks."""
 
 
-class WrongType(InvalidInput, TypeError):
-    """An argument has the wrong type. Nothing was stored."""
-
-
 class MemoryBase(StateModule, ABC):
     """The memory of an agent. A class of your own gives the abstract methods.
 
     A message that is stored is a copy, and so is one that is read: changing either changes nothing in the memory.
     """
+
+    __class__ = seen_as("agentscope.memory")
 
     _compressed_summary: str = ""
 
@@ -483,14 +481,15 @@ class RedisMemory(_DatabaseMemory):
                 "conversations in Redis do not expire: leave key_ttl out, and clear() those that are over"
             )
         known = {"host": host, "port": port, "db": db, "password": password, **kwargs}
-        known |= getattr(connection_pool, "connection_kwargs", {})
         user = check_id(user_id, "a user's id")
         space = Space(key_prefix.strip(":"), user) if key_prefix.strip(":") else Space(user)
-        super().__init__(_redis_url(known), session_id, space)
+        super().__init__(redis_url(known, connection_pool), session_id, space)
         self.user_id, self.key_prefix = user_id, key_prefix
 
 
-def _redis_url(known: Mapping[str, Any]) -> str:
+def redis_url(known: Mapping[str, Any], connection_pool: Any = None) -> str:
+    """The URL of a server, from the arguments of a client of Redis."""
+    known = {**known, **getattr(connection_pool, "connection_kwargs", {})}
     login = f"{quote(known.get('username') or '', safe='')}:{quote(known.get('password') or '', safe='')}@"
     place = f"[{known['host']}]" if ":" in known["host"] else known["host"]
     scheme = "rediss" if known.get("ssl") else "redis"
@@ -559,14 +558,6 @@ def _pair(item: object, owner: str) -> Marked:
 
 
 # Arguments of the methods of every memory
-
-
-def messages_in(memories: object) -> list[Msg]:
-    """The messages of one, several or None. Raises ``WrongType`` for anything else."""
-    given = [] if memories is None else [memories] if isinstance(memories, Msg) else memories
-    if not isinstance(given, list | tuple) or not all(isinstance(one, Msg) for one in cast("list[Any]", given)):
-        raise WrongType(f"memories must be a Msg, a list of Msg or None, not {shown(memories)}")
-    return list(map(check_message, cast("list[Any]", given)))
 
 
 def marks_in(marks: object) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, cast
@@ -10,6 +11,24 @@ from memwell.errors import InvalidInput
 from memwell.messages import Message
 from memwell.transcript.agentscope import check_layout, from_agentscope, plain_copy, to_agentscope
 from memwell.values import check_type, new_id, shown
+
+
+class WrongType(InvalidInput, TypeError):
+    """An argument has the wrong type. Nothing was stored."""
+
+
+def seen_as(module: str) -> Any:
+    """A ``__class__`` by which the isinstance checks of AgentScope accept an object of ours, where a program has loaded it.
+
+    It is the class in ``module`` with the name of the object's class, or of its nearest base that is there.
+    """
+
+    def nearest(self: object) -> type:
+        theirs = sys.modules.get(module)
+        named = (getattr(theirs, base.__name__, None) for base in type(self).__mro__)
+        return type(self) if theirs is None else next((one for one in named if one is not None), type(self))
+
+    return property(nearest)
 
 
 class TextBlock(TypedDict, total=False):
@@ -98,6 +117,8 @@ class Msg:
     field its type needs, and metadata that is no dict.
     """
 
+    __class__ = seen_as("agentscope.message")
+
     def __init__(
         self,
         name: str,
@@ -172,18 +193,31 @@ class Msg:
         return twin
 
     def __repr__(self) -> str:
-        names = ("id", "name", "content", "role", "metadata", "timestamp", "invocation_id")
-        return f"Msg({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+        return f"Msg({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
+
+
+_FIELDS = ("id", "name", "content", "role", "metadata", "timestamp", "invocation_id")
 
 
 def check_message(value: object) -> Msg:
-    """Return ``value`` when it is a message whose attributes, which a program may assign, are still valid.
+    """Return ``value`` when it is a message, or a copy as our ``Msg`` of a message of AgentScope's own.
 
-    Raises ``InvalidInput`` otherwise.
+    Raises ``WrongType`` for anything else, and ``InvalidInput`` for attributes, which a program may assign, that are invalid.
     """
-    message = check_type(value, Msg, "expected a Msg")
-    check_layout(vars(message))
-    return message
+    if not isinstance(value, Msg):
+        if not all(hasattr(value, name) for name in _FIELDS[:4]):
+            raise WrongType(f"expected a Msg, not {shown(value)}")
+        fields = {name: plain_copy(getattr(value, name, None)) for name in _FIELDS}
+        value = object.__new__(Msg)
+        vars(value).update(fields, metadata=fields["metadata"] or {})
+    check_layout(vars(value))
+    return value
+
+
+def messages_in(given: object) -> list[Msg]:
+    """The messages of one, several or None. Raises as ``check_message`` does."""
+    several = [] if given is None else given if isinstance(given, list | tuple) else [given]
+    return list(map(check_message, cast("Sequence[object]", several)))
 
 
 def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field

@@ -24,12 +24,10 @@ from memwell.compat.agentscope.memories import (
     Conversation,
     InMemoryMemory,
     MemoryBase,
-    WrongType,
     mark_in,
-    messages_in,
     with_summary,
 )
-from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
+from memwell.compat.agentscope.messages import Msg, TextBlock, WrongType, from_core, messages_in, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
 from memwell.history.writing import transaction_of
@@ -350,7 +348,7 @@ class MessageStorageBase:
 
     async def add(self, msgs: list[Msg]) -> None:
         """Add messages at the end."""
-        await self._conversation.run(lambda: self._conversation.add(msgs, allow_duplicates=True))
+        await self._conversation.run(lambda: self._conversation.add(messages_in(msgs), allow_duplicates=True))
 
     async def delete(self, indices: Iterable[int] | int) -> None:
         """Remove the messages at these places, counted from 0. Raises ``NoSuchPlace`` for a place without a message."""
@@ -371,7 +369,7 @@ class MessageStorageBase:
 
     async def replace(self, msgs: list[Msg]) -> None:
         """Replace all messages by these."""
-        await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
+        await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in messages_in(msgs)], ""))
 
     async def size(self) -> int:
         """How many messages there are."""

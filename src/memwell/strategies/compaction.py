@@ -23,7 +23,7 @@ from memwell.models.ports import ChatModel
 from memwell.records import Thread
 from memwell.storage.parts import MAX_INDEX
 from memwell.storage.protocols import MessageLog
-from memwell.strategies.base import Buffer, Strategy, checked_history
+from memwell.strategies.base import Strategy, TokenWindow, checked_history
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
 from memwell.tokens import TokenCounter
@@ -65,8 +65,8 @@ class Compaction(Strategy):
     ``observe`` stores a tool result over ``tool_tokens`` as a blob. Its beginning and end, ``preview_tokens`` of it,
     are shown with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When the messages exceed ``tokens``,
     old rounds are folded into a summary until at most half of that is left, except the last ``keep_recent`` messages
-    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only,
-    ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
+    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only, of
+    the last rounds that fit ``tokens``, and ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
     ``SummaryBuffer``. Raises ``InvalidInput`` for another mode, and for a limit below 0.
     """
 
@@ -96,7 +96,7 @@ class Compaction(Strategy):
         view = history if mode == "compress" else _shown_through(history, self._view)
         check_count(keep_recent, "keep_recent")
         self._inner = (
-            Buffer(view, system=system)
+            TokenWindow(view, tokens, system=system)
             if mode == "compact"
             else _Folding(view, tokens, summariser, keep_recent=keep_recent, system=system, name=name)
         )
@@ -163,7 +163,7 @@ class Compaction(Strategy):
         """
         check_text(handle, "a handle")
         text = self._whole(handle)[check_count(start, "start") :]
-        return text if tokens is None else _cut(text, check_count(tokens, "tokens"), self.history.counter)
+        return text if tokens is None else cut(text, check_count(tokens, "tokens"), self.history.counter)
 
     def _whole(self, handle: str) -> str:
         entry = self._state.get(handle) if handle else None
@@ -243,8 +243,8 @@ class Previews:
         assert isinstance(part, ToolResult)
         text = part.text
         beginning = int(self._shown * _HEAD_SHARE)
-        head = _cut(text, beginning, self._counter)
-        tail = _cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
+        head = cut(text, beginning, self._counter)
+        tail = cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
         words = _LEFT_OUT[en_or_zh(head or text[:200])]
         notice = words.format(count=len(text) - len(head) - len(tail), tool=READ_TOOL, handle=handle)
         lines = "\n".join(line for line in (head, notice, tail) if line)
@@ -252,7 +252,7 @@ class Previews:
         return msgspec.structs.replace(part, content=(Text(lines), *others))
 
 
-def _cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> str:
+def cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> str:
     """The beginning or end of a text, within a limit of tokens and close to it."""
     most = _GENEROUS * limit
     kept = (text[-most:] if end else text[:most]) if most else ""

@@ -28,6 +28,7 @@ from memwell.compat.agentscope.memories import (
     InMemoryMemory,
     MemoryBase,
     MemwellMemory,
+    NoSuchPlace,
     RedisMemory,
     ThreadMemory,
 )
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
         InMemoryMessageStorage,
         MemoryWithCompress,
         MessageStorageBase,
-        NoSuchPlace,
         ReMeShortTermMemory,
     )
 
@@ -69,7 +69,7 @@ _LAZY = {
     **dict.fromkeys(("EmbeddingCacheBase", "FileEmbeddingCache"), ".embedding_cache"),
     **dict.fromkeys(("LongTermMemoryBase", "NotStarted", "ReMeLongTermMemoryBase", "ToolResponse"), ".long_term"),
     **{f"ReMe{kind}LongTermMemory": ".long_term" for kind in ("Personal", "Task", "Tool")},
-    **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "NoSuchPlace", "ReMeShortTermMemory"), ".short_term"),
+    **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "ReMeShortTermMemory"), ".short_term"),
     "InMemoryMessageStorage": ".short_term",
 }
 """Loaded when first used, because they load numpy."""

@@ -1,4 +1,4 @@
-"""Agents that exchange ``Msg``, hubs and pipelines that bring them together, and sessions in which their states are saved."""
+"""Agents that exchange ``Msg``, hubs and pipelines that join them, and sessions in which their states are saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from memwell._asyncify import Closing, run_blocking
 from memwell.compat.agentscope.memories import redis_url
-from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg, check_message, messages_in, seen_as
+from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg, SeenAsTheirs, check_message, messages_in
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.agents import Agent, Hub
@@ -33,13 +33,13 @@ from memwell.values import check_id, shown
 _SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
 
 
-class AgentBase(Agent[Msg]):
+class AgentBase(SeenAsTheirs, Agent[Msg]):
     """An agent: override ``reply``, ``observe`` and ``handle_interrupt``, and call the agent itself.
 
     Other agents get copies of its replies without thinking blocks. It prints to the console unless that is turned off.
     """
 
-    __class__ = seen_as("agentscope.agent")
+    _their_module = "agentscope.agent"
     console_output: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class MsgHub(Hub[Msg]):
         if isinstance(agents, list | tuple):
             return [self._hosted(one) for one in cast("Sequence[Any]", agents)]
         if isinstance(agents, Agent) or not hasattr(agents, "reset_subscribers"):
-            return agents
+            return cast(Any, agents)
         return self._guests.setdefault(id(agents), _Guest(agents))
 
     @property
@@ -217,7 +217,7 @@ async def stream_printing_messages(
     task.add_done_callback(lambda _: queue.put_nowait(end_signal))
     try:
         while not isinstance(item := await queue.get(), str) or item != end_signal:
-            yield item if yield_speech else item[:2]
+            yield cast("tuple[Any, ...]", item if yield_speech else item[:2])
         await task
     finally:
         task.cancel()
@@ -350,9 +350,7 @@ class RedisSession(MemwellSession):
     ) -> None:
         known = {"host": host, "port": port, "db": db, "password": password, **kwargs}
         self.key_ttl, self.key_prefix = key_ttl, key_prefix
-        super().__init__(
-            redis_url(known, connection_pool), space=key_prefix.strip(":") or DEFAULT_SPACE, ttl=key_ttl
-        )
+        super().__init__(redis_url(known, connection_pool), space=key_prefix.strip(":") or DEFAULT_SPACE, ttl=key_ttl)
 
     def _sessions(self, user_id: str) -> Sessions:
         return super()._sessions(user_id or "default_user")

@@ -18,11 +18,11 @@ from memwell.compat.agentscope.messages import (
     AudioBlock,
     ImageBlock,
     Msg,
+    SeenAsTheirs,
     TextBlock,
     VideoBlock,
     WrongType,
     messages_in,
-    seen_as,
     to_core,
 )
 from memwell.errors import MemwellError
@@ -43,10 +43,10 @@ class NotStarted(MemwellError, RuntimeError):
 
 
 @dataclass
-class ToolResponse:
+class ToolResponse(SeenAsTheirs):
     """The answer of a tool function, or a piece of it."""
 
-    __class__ = seen_as("agentscope.tool")
+    _their_module = "agentscope.tool"
 
     content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
     metadata: dict[str, Any] | None = None
@@ -56,14 +56,14 @@ class ToolResponse:
     id: str = field(default_factory=new_id)
 
 
-class LongTermMemoryBase(StateModule):
+class LongTermMemoryBase(SeenAsTheirs, StateModule):
     """A long-term memory. A class of your own overrides the methods it needs; the others raise ``NotImplementedError``.
 
     ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` are tools for the
     agent itself.
     """
 
-    __class__ = seen_as("agentscope.memory")
+    _their_module = "agentscope.memory"
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
         """Remember what messages say."""

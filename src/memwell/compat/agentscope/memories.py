@@ -10,7 +10,15 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from memwell._asyncify import run_blocking
-from memwell.compat.agentscope.messages import Msg, WrongType, from_core, messages_in, seen_as, to_core
+from memwell.compat.agentscope.messages import (
+    Msg,
+    SeenAsTheirs,
+    WrongType,
+    check_message,
+    from_core,
+    messages_in,
+    to_core,
+)
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
 from memwell.history.reading import key_part, thread_keys
@@ -31,13 +39,17 @@ Marked: TypeAlias = tuple[Msg, list[str]]
 """A message with its marks."""
 
 
-class MemoryBase(StateModule, ABC):
+class NoSuchPlace(InvalidInput, IndexError):
+    """There is no message at this place. Nothing was removed."""
+
+
+class MemoryBase(SeenAsTheirs, StateModule, ABC):
     """The memory of an agent. A class of your own gives the abstract methods.
 
     A message that is stored is a copy, and so is one that is read: changing either changes nothing in the memory.
     """
 
-    __class__ = seen_as("agentscope.memory")
+    _their_module = "agentscope.memory"
 
     _compressed_summary: str = ""
 
@@ -76,11 +88,8 @@ class MemoryBase(StateModule, ABC):
         """The messages in order, those with one mark and without another when they are named, the summary first."""
 
     async def retrieve(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises ``Unsupported``, which says what to use instead."""
-        raise Unsupported(
-            f"{type(self).__name__} has no retrieve: get_memory() gives its messages, by mark too; to find by meaning"
-            " use a long-term memory, such as ReMePersonalLongTermMemory"
-        )
+        """The messages that a query asks for."""
+        raise NotImplementedError(f"The retrieve method is not implemented in {type(self).__name__} class.")
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
@@ -220,6 +229,22 @@ class Conversation:
         with transaction_of(self.history):
             return self._remove(self._known(set(ids)))
 
+    def delete_at(self, places: object) -> int:
+        """Remove the messages at one place or several, counted from 0; returns how many.
+
+        Raises ``WrongType`` for anything but whole numbers, and ``NoSuchPlace`` for a place without a message.
+        """
+        several = cast("Iterable[Any]", places) if isinstance(places, Iterable) else [places]
+        wanted: list[Any] = list(dict.fromkeys(several))
+        if not all(type(one) is int for one in wanted):
+            raise WrongType(f"indices must be a whole number or several, not {shown(cast(object, places))}")
+        with transaction_of(self.history):
+            kept = [one for one in self.history if one.for_model]
+            wrong = [place for place in wanted if not 0 <= place < len(kept)]
+            if wrong:
+                raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
+            return self._remove([kept[place] for place in cast("list[int]", wanted)])
+
     def delete_by_mark(self, marks: Iterable[str]) -> int:
         """Remove the messages with one of these marks; returns how many there were."""
         with transaction_of(self.history):
@@ -335,10 +360,21 @@ class ThreadMemory(MemoryBase):
         twice = allow_duplicates or not skip_duplicated
         await self._conversation.run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
 
-    async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
-        """Remove the messages of these ids; returns how many there were. The conversation can restore them."""
-        wanted = _strings_in(msg_ids, "msg_ids")
-        return await self._conversation.run(lambda: self._conversation.delete(wanted))
+    async def delete(self, msg_ids: list[str] | Iterable[int] | int = (), **kwargs: Any) -> int:
+        """Remove the messages of these ids, or at these places, also named ``index``; returns how many there were.
+
+        The conversation can restore them. Raises ``NoSuchPlace`` (an ``IndexError``) for a place without a message.
+        """
+        given: Any = kwargs.get("index", msg_ids)
+        if is_ids(given):
+            return await self._conversation.run(lambda: self._conversation.delete(given))
+        return await self._conversation.run(lambda: self._conversation.delete_at(given))
+
+    async def retrieve(self, query: Msg | str, limit: int = 5, **kwargs: Any) -> list[Msg]:
+        """The messages that share words with a text, or with the text of a message, best first."""
+        text = query if isinstance(query, str) else check_message(query).get_text_content() or ""
+        found = await self._conversation.run(lambda: self.history.search(text, limit=limit))
+        return [from_core(one) for one, _ in found if one.for_model]
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
         wanted = marks_in(mark)
@@ -573,9 +609,14 @@ def mark_in(mark: object, what: str) -> str | None:
     return None if mark is None else check_text(mark, "a mark")
 
 
+def is_ids(value: object) -> bool:
+    """Whether it is a list of ids, and not places."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[object]", value))
+
+
 def _strings_in(value: object, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in cast("list[object]", value)):
-        raise WrongType(f"{what} must be a list of strings, not {shown(cast(object, value))}")
+    if not is_ids(value):
+        raise WrongType(f"{what} must be a list of strings, not {shown(value)}")
     return cast("list[str]", value)
 
 

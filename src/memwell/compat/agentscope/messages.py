@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, cast
+from typing import Any, ClassVar, Literal, Required, Self, TypeAlias, TypedDict, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Message
@@ -17,18 +17,19 @@ class WrongType(InvalidInput, TypeError):
     """An argument has the wrong type. Nothing was stored."""
 
 
-def seen_as(module: str) -> Any:
-    """A ``__class__`` by which the isinstance checks of AgentScope accept an object of ours, where a program has loaded it.
+class SeenAsTheirs:
+    """A base by which the isinstance checks of AgentScope accept an object of ours, where a program has loaded AgentScope.
 
-    It is the class in ``module`` with the name of the object's class, or of its nearest base that is there.
+    Its ``__class__`` is the class of AgentScope with the name of the object's class, or of its nearest base that is there.
     """
 
-    def nearest(self: object) -> type:
-        theirs = sys.modules.get(module)
+    _their_module: ClassVar[str]
+
+    @property
+    def __class__(self) -> type[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        theirs = sys.modules.get(self._their_module)
         named = (getattr(theirs, base.__name__, None) for base in type(self).__mro__)
         return type(self) if theirs is None else next((one for one in named if one is not None), type(self))
-
-    return property(nearest)
 
 
 class TextBlock(TypedDict, total=False):
@@ -109,7 +110,7 @@ BlockType: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "i
 MsgRole: TypeAlias = Literal["user", "assistant", "system"]
 
 
-class Msg:
+class Msg(SeenAsTheirs):
     """A message: the name of its sender, its content as text or as a list of blocks, and a role.
 
     Two messages are equal only when they are the same object; ``id`` says whether they are the same message. Raises
@@ -117,7 +118,7 @@ class Msg:
     field its type needs, and metadata that is no dict.
     """
 
-    __class__ = seen_as("agentscope.message")
+    _their_module = "agentscope.message"
 
     def __init__(
         self,
@@ -202,7 +203,7 @@ _FIELDS = ("id", "name", "content", "role", "metadata", "timestamp", "invocation
 def check_message(value: object) -> Msg:
     """Return ``value`` when it is a message, or a copy as our ``Msg`` of a message of AgentScope's own.
 
-    Raises ``WrongType`` for anything else, and ``InvalidInput`` for attributes, which a program may assign, that are invalid.
+    Raises ``WrongType`` for anything else, and ``InvalidInput`` for invalid attributes, which a program may assign.
     """
     if not isinstance(value, Msg):
         if not all(hasattr(value, name) for name in _FIELDS[:4]):
@@ -216,8 +217,9 @@ def check_message(value: object) -> Msg:
 
 def messages_in(given: object) -> list[Msg]:
     """The messages of one, several or None. Raises as ``check_message`` does."""
-    several = [] if given is None else given if isinstance(given, list | tuple) else [given]
-    return list(map(check_message, cast("Sequence[object]", several)))
+    if isinstance(given, list | tuple):
+        return [check_message(one) for one in cast("Sequence[object]", given)]
+    return [] if given is None else [check_message(given)]
 
 
 def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field

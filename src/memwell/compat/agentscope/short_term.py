@@ -24,20 +24,22 @@ from memwell.compat.agentscope.memories import (
     Conversation,
     InMemoryMemory,
     MemoryBase,
+    is_ids,
     mark_in,
     with_summary,
 )
-from memwell.compat.agentscope.messages import Msg, TextBlock, WrongType, from_core, messages_in, to_core
+from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, messages_in, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
 from memwell.history.writing import transaction_of
+from memwell.language.words import en_or_zh
 from memwell.messages import Message, Role, human
 from memwell.models.ports import ChatModel, as_chat_model
 from memwell.runtime.state import MissingState
 from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
+from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, cut
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
@@ -50,6 +52,12 @@ Trigger: TypeAlias = Callable[[list[Msg]], Awaitable[bool] | bool]
 
 _NO_FILES: Final = "inmemory"
 _NOTICE_TOKENS: Final = 80
+_KEPT: Final = {
+    "en": "[Tool results that are kept whole; {tool}(handle=…) opens one: {handles}]",
+    "zh": "[以下工具结果已完整保存，可用 {tool}(handle=…) 打开：{handles}]",
+}
+_LISTED_TOKENS: Final = 60
+"""The most tokens that a first handle takes in such a list, the words around it included."""
 _COMPRESSED: Final = (
     "The compression of the previous conversation is: <compressed_memory>\n{text}\n</compressed_memory>"
 )
@@ -186,12 +194,14 @@ def _is_summary(message: Message) -> bool:
 
 
 class ReMeShortTermMemory(InMemoryMemory):
-    """A conversation shortened to ``max_total_tokens``.
+    """A conversation shortened to ``max_total_tokens``; the task and the handle of every long tool result stay in view.
 
     A tool result over ``max_tool_message_tokens`` is shown as a preview with a handle, which ``read_tool_result`` opens; in
     the last ``keep_recent_count`` messages it stays whole as long as everything fits. When that is not enough, old turns
     become a summary, but the last ``keep_recent_count`` messages stay as long as they fit. ``working_summary_mode`` is
-    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored.
+    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored. The
+    task is what a person said first and last. What is no longer among the turns, task and handles, comes before them, and
+    takes at most half of the tokens: a longer task is cut, and of more handles the latest are listed.
 
     ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind; without one the sentences
     that say most are kept. With a ``store_dir`` the long results are also written there for people to read. Other settings
@@ -220,16 +230,16 @@ class ReMeShortTermMemory(InMemoryMemory):
         self.keep_recent_count = check_count(keep_recent_count, "keep_recent_count")
         self.store_dir = store_dir
         self._written: set[str] = set()
-        self._compaction = self._made()
+        self._compaction = self._made(0)
 
-    def _made(self) -> Compaction:
+    def _made(self, reserved: int) -> Compaction:
         summariser: Summariser | None = None
         if self.model is not None:
             tokens = max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1)
             summariser = ModelSummariser(self.model, tokens=tokens)
         return Compaction(
             self.history,
-            tokens=self.max_total_tokens,
+            tokens=self.max_total_tokens - reserved,
             tool_tokens=self.max_tool_message_tokens,
             preview_tokens=min(200, self.max_tool_message_tokens // 4),
             keep_recent=self.keep_recent_count,
@@ -277,27 +287,77 @@ class ReMeShortTermMemory(InMemoryMemory):
         return summary
 
     def _view(self) -> tuple[list[Message], list[str]]:
-        failures: list[str] = []
-        try:
-            self._compaction.observe()
-        except ModelError as error:
-            failures.append(f"Error summarising the working memory: {error}")
+        failures = self._observed()
+        needed, half = sum(map(self._size, self._notes(()))), self.max_total_tokens // 2
+        if needed > self.max_total_tokens - self._compaction.tokens:
+            # More than is needed now, so that the summary is not made again for every result.
+            self._compaction = self._made(min(2 * needed, half))
+            failures = failures or self._observed()
         try:
             self._write_files()
         except OSError as error:
             failures.append(f"Error writing tool results to {self.store_dir!r}: {error}")
-        return self._with_recent_whole(self._compaction.recall()), failures
+        view = self._with_recent_whole(self._compaction.recall())
+        notes = self._notes(view)
+        first = next((place for place, one in enumerate(view) if one.role is not Role.SYSTEM), len(view))
+        return [*view[:first], *notes, *view[first:]], failures
+
+    def _observed(self) -> list[str]:
+        try:
+            self._compaction.observe()
+        except ModelError as error:
+            return [f"Error summarising the working memory: {error}"]
+        return []
+
+    def _size(self, message: Message) -> int:
+        return self.history.counter.count_message(message)
+
+    def _notes(self, view: Sequence[Message]) -> list[Message]:
+        """The task, and the handles of long tool results, as far as a view does not show them."""
+        room, there = self.max_total_tokens // 2, {one.id for one in view}
+        tasks = [self._shortened(one, room // 4) for one in self._tasks() if one.id not in there]
+        seen = "\n".join(one.text for one in view)
+        kept = [one for one in self._compaction.offloaded() if one.handle not in seen]
+        if not kept:
+            return tasks
+        a_handle = self.history.counter.count(kept[0].handle) + 2
+        most = max((room - sum(map(self._size, tasks)) - _LISTED_TOKENS) // a_handle, 0)
+        if len(kept) > most:
+            found = self.history.log.read(self.history.thread, ids=[one.message for one in kept])
+            places = {one.id: one.index or 0 for one in found}
+            kept = sorted(kept, key=lambda one: places.get(one.message, -1))[len(kept) - most :]
+        words = _KEPT[en_or_zh(tasks[0].text if tasks else seen[:200])]
+        listed = words.format(tool=READ_TOOL, handles=", ".join(one.handle for one in kept))
+        return [*tasks, human(listed, metadata={"strategy": "summary"})] if kept else tasks
+
+    def _shortened(self, task: Message, tokens: int) -> Message:
+        return (
+            task if self._size(task) <= tokens else task.changed(content=cut(task.text, tokens, self.history.counter))
+        )
+
+    def _tasks(self) -> list[Message]:
+        """The first message of a person, and the last."""
+        first = next((one for one in self.history if one.role is Role.HUMAN), None)
+        last, read = first, 64
+        while first is not None and last is first:
+            found = self.history.last(read)
+            last = next((one for one in reversed(found) if one.role is Role.HUMAN), first)
+            if len(found) < read:
+                break
+            read *= 8
+        return [] if first is None or last is None else [first] if last.id == first.id else [first, last]
 
     def _with_recent_whole(self, view: list[Message]) -> list[Message]:
         """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
-        size = self.history.counter.count_message
-        left = self.max_total_tokens - sum(map(size, view))
+        size = self._size
+        left = self.max_total_tokens - sum(map(size, view)) - sum(map(size, self._notes(view)))
         for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
             preview = view[place]
             if not preview.tool_results or READ_TOOL not in preview.text:
                 continue
             [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
-            more = size(whole) - size(preview)
+            # Its handle goes into the list.
+            more = size(whole) - size(preview) + _LISTED_TOKENS
             if more <= left:
                 view[place], left = whole, left - more
         return view
@@ -336,10 +396,6 @@ class ReMeShortTermMemory(InMemoryMemory):
 # Storages of MemoryWithCompress
 
 
-class NoSuchPlace(InvalidInput, IndexError):
-    """There is no message at this place. Nothing was removed."""
-
-
 class MessageStorageBase:
     """Messages in order, in a ``History`` of any store. A subclass that keeps them elsewhere overrides the first five."""
 
@@ -352,12 +408,7 @@ class MessageStorageBase:
 
     async def delete(self, indices: Iterable[int] | int) -> None:
         """Remove the messages at these places, counted from 0. Raises ``NoSuchPlace`` for a place without a message."""
-        places = _places_in(indices)
-        kept = await self.get()
-        wrong = [place for place in places if not 0 <= place < len(kept)]
-        if wrong:
-            raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
-        await self._conversation.run(lambda: self._conversation.delete(kept[place].id for place in places))
+        await self._conversation.run(lambda: self._conversation.delete_at(indices))
 
     async def clear(self) -> None:
         """Remove all messages."""
@@ -396,15 +447,6 @@ def _storage(value: Any, what: str) -> Any:
     if all(callable(getattr(value, name, None)) for name in ("add", "delete", "clear", "get", "replace")):
         return value
     raise InvalidInput(f"{what} must be a storage of messages or a History, not {shown(value)}")
-
-
-def _places_in(indices: object) -> list[int]:
-    """One place or several, each once. Raises ``WrongType`` for anything else."""
-    given = [indices] if isinstance(indices, int) else indices
-    found = list(dict.fromkeys(cast("Iterable[Any]", given))) if isinstance(given, Iterable) else [given]
-    if not all(type(one) is int for one in found):
-        raise WrongType(f"indices must be a whole number or several, not {shown(indices)}")
-    return cast("list[int]", found)
 
 
 class MemoryWithCompress(MemoryBase):
@@ -519,13 +561,14 @@ class MemoryWithCompress(MemoryBase):
         """
         async with self._storing:
             storage = self.memory_storage
-            if isinstance(indices, list) and indices and all(isinstance(one, str) for one in indices):
-                places = [place for place, one in enumerate(await storage.get()) if one.id in indices]
-            else:
-                places = _places_in(indices)
-            if places:
-                await storage.delete(places)
-            return len(places)
+            before = await storage.get()
+            by_id = (
+                [place for place, one in enumerate(before) if one.id in cast("list[Any]", indices)]
+                if is_ids(indices)
+                else None
+            )
+            await storage.delete(indices if by_id is None else by_id)
+            return len(before) - len(await storage.get())
 
     async def clear(self) -> None:
         """Remove everything from both storages."""

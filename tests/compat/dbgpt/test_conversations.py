@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,6 @@ from memwell.compat.dbgpt.messages import (
 from memwell.compat.dbgpt.storage import (
     BackendStorage,
     InMemoryStorage,
-    MsgpackSerializer,
     QuerySpec,
     ResourceIdentifier,
     StorageError,
@@ -49,7 +48,7 @@ from memwell.errors import InvalidInput
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import close_shared
-from tests.compat.dbgpt.dict_storage import DictStorage
+from tests.compat.dbgpt.dict_storage import DictStorage, Reversed, TheirStorage
 
 
 def talk(rounds: int = 3) -> OnceConversation:
@@ -173,9 +172,11 @@ class Untouched(StorageItemAdapter[Any, dict[str, Any]]):
 
 
 def _storages(kind: str, backend: Backend) -> Storages:
-    shared = BackendStorage[Any](backend, "conversations")
+    shared, theirs = BackendStorage[Any](backend, "conversations"), cast(Any, TheirStorage())
     kinds: dict[str, Callable[[], Storages]] = {
-        "memory": lambda: (InMemoryStorage(MsgpackSerializer()), InMemoryStorage()),
+        "memory": lambda: (InMemoryStorage(Reversed()), InMemoryStorage()),
+        "serializer": lambda: (shared, BackendStorage(backend, "messages", serializer=Reversed())),
+        "theirs": lambda: (theirs, theirs),
         "file": lambda: (shared, BackendStorage(backend, "messages")),
         "foreign": lambda: (DictStorage(), DictStorage()),
         "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())), "mixed": lambda: (DictStorage(), shared),
@@ -184,10 +185,10 @@ def _storages(kind: str, backend: Backend) -> Storages:
     return kinds[kind]()
 
 
-SAFE = ["memory", "file", "adapter", "mixed", "inside"]
+SAFE = ["memory", "file", "adapter", "serializer", "mixed", "inside"]
 
 
-@pytest.fixture(params=[*SAFE, "foreign"])
+@pytest.fixture(params=[*SAFE, "foreign", "theirs"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a conversation, over and over, in the same storages."""
     independent = request.param != "inside"

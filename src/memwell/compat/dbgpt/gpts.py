@@ -6,6 +6,7 @@ Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have bloc
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import groupby
 from typing import Any, Self, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -467,21 +469,10 @@ def _block(tag: str, content: object) -> str:
 # The memory
 
 
-@dataclass(eq=False)
-class _Watched:
-    """The state of a conversation from ``init`` to ``clear``; messages are stored apart."""
-
-    channel: Channel
-    enable_vis: bool
-    history: list[GptsMessage]
-    start_round: int
-    latest: int = 0
-    last_view: Any = None
-
-
 class GptsMemory:
     """Plans and dialogues of agents: stored, pushed to readers, and shown.
 
+    ``channels``, ``enable_vis_map`` and ``start_round_map`` have the open conversations, from ``init`` to ``clear``.
     Without memories of your own, plans and messages go to ``store``: a URL, a file's path or an open backend; without one,
     to memory of its own. ``executor`` is not used: calls run in threads of the event loop.
     """
@@ -503,8 +494,16 @@ class GptsMemory:
             message_memory = message_memory or DefaultGptsMessageMemory(backend, space=space)
         self.plans_memory = plans_memory
         self.message_memory = message_memory
-        self._channel_size = channel_size
-        self._watched: dict[str, _Watched] = {}
+        self.channels: defaultdict[str, Channel] = defaultdict(partial(Channel, channel_size))
+        self.enable_vis_map: defaultdict[str, bool] = defaultdict(bool)
+        self.start_round_map: defaultdict[str, int] = defaultdict(int)
+        self._given: dict[str, list[GptsMessage]] = {}
+        self._last: WeakKeyDictionary[Channel, tuple[int, Any]] = WeakKeyDictionary()
+
+    @property
+    def messages_cache(self) -> defaultdict[str, list[GptsMessage]]:
+        """The messages of the open conversations, as ``get_messages`` gives them; a copy."""
+        return defaultdict(list, {conv_id: self._messages(conv_id) for conv_id in self.channels})
 
     # A conversation that is watched
 
@@ -524,39 +523,42 @@ class GptsMemory:
         check_count(start_round, "start_round")
         history = [replace(one) for one in history_messages or ()]
         self.clear(conv_id)
-        self._watched[conv_id] = _Watched(Channel(self._channel_size), enable_vis_message, history, start_round)
+        # The default of the map is a channel of the right size.
+        _ = self.channels[conv_id]
+        self.enable_vis_map[conv_id], self.start_round_map[conv_id] = enable_vis_message, start_round
+        self._given[conv_id] = history
 
     def enable_vis_message(self, conv_id: str) -> bool:
         """Whether views are Markdown with blocks to draw (the default) or plain lists."""
-        watched = self._watched.get(conv_id)
-        return watched.enable_vis if watched else True
+        return self.enable_vis_map.get(conv_id, True)
 
     def queue(self, conv_id: str) -> Channel | None:
         """The conversation's channel, or None when it is not open."""
-        watched = self._watched.get(conv_id)
-        return watched.channel if watched else None
+        return self.channels.get(conv_id)
 
     def clear(self, conv_id: str) -> None:
         """Complete the channel and drop what ``init`` was given; what is stored stays. Clearing twice is allowed."""
-        watched = self._watched.pop(conv_id, None)
-        if watched:
-            watched.channel.complete()
+        channel = self.channels.pop(conv_id, None)
+        if channel is not None:
+            channel.complete()
+        for held in (self.enable_vis_map, self.start_round_map, self._given):
+            held.pop(conv_id, None)
 
     async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
         """Push the view of the dialogue, with ``temp_msg`` (a message still being written) at its end.
 
         Without an open channel nothing happens.
         """
-        watched = self._watched.get(conv_id)
-        if watched is None or watched.channel.completed:
+        channel = self.queue(conv_id)
+        if channel is None or channel.completed:
             return
-        count, view = await run_blocking(partial(self._view, conv_id, watched, temp_msg))
+        count, view = await run_blocking(partial(self._view, conv_id, temp_msg))
+        latest, _ = self._last.get(channel, (0, None))
         # With concurrent appends a view of fewer messages may be ready later; it would hide a message.
-        if temp_msg is None and count < watched.latest:
+        if temp_msg is None and count < latest:
             return
-        watched.latest = max(count, watched.latest)
-        watched.last_view = view
-        await watched.channel.put(view)
+        self._last[channel] = max(count, latest), view
+        await channel.put(view)
 
     async def complete(self, conv_id: str) -> None:
         """Close the channel: readers get the remaining views, then the end."""
@@ -569,15 +571,16 @@ class GptsMemory:
 
         Of several readers, each view goes to one, and the last to all.
         """
-        watched = self._watched.get(conv_id)
-        if watched is None:
+        channel = self.queue(conv_id)
+        if channel is None:
             return
         seen: Any = None
-        async for seen in watched.channel:
+        async for seen in channel:
             yield seen
-        if seen is not watched.last_view:
+        _, last = self._last.get(channel, (0, None))
+        if seen is not last:
             # It went to another reader.
-            yield watched.last_view
+            yield last
 
     # The dialogue
 
@@ -630,19 +633,16 @@ class GptsMemory:
 
     def _messages(self, conv_id: str) -> list[GptsMessage]:
         stored = self.message_memory.get_by_conv_id(conv_id)
-        watched = self._watched.get(conv_id)
-        if watched is None or not watched.history:
-            return stored
-        known = {_mark(one) for one in stored}
-        return [*(replace(one) for one in watched.history if _mark(one) not in known), *stored]
+        given = self._given.get(conv_id, [])
+        known = {_mark(one) for one in stored} if given else set[tuple[object, ...]]()
+        return [*(replace(one) for one in given if _mark(one) not in known), *stored]
 
     def _viewed(self, conv_id: str) -> list[GptsMessage]:
-        watched = self._watched.get(conv_id)
-        return self._messages(conv_id)[watched.start_round if watched else 0 :]
+        return self._messages(conv_id)[self.start_round_map.get(conv_id, 0) :]
 
-    def _view(self, conv_id: str, watched: _Watched, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
+    def _view(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
         being_written = _streamed_view(temp_msg) if temp_msg else []
-        if not watched.enable_vis:
+        if not self.enable_vis_message(conv_id):
             messages = self._messages(conv_id)
             return len(messages), _plain_views(messages) + being_written
         messages = self._viewed(conv_id)

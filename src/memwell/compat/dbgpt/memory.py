@@ -565,7 +565,7 @@ class SensoryMemory(BufferedMemory[T]):
 
 
 class ShortTermMemory(BufferedMemory[T]):
-    """The last ``buffer_size`` fragments. A fragment whose id is held replaces the old one.
+    """The last ``buffer_size`` fragments. A fragment whose id is held replaces the old one; a duplicate is dropped.
 
     What no longer fits is returned, oldest first, with the insights of the extractor. Raises ``InvalidInput`` for a size
     below 0.
@@ -586,6 +586,21 @@ class ShortTermMemory(BufferedMemory[T]):
         # Both may discard a fragment; it is handed on once.
         handed = list({one.id: one for one in (*moved.discarded_memory_fragments, *dropped)}.values())
         return DiscardedMemoryFragments(handed, moved.discarded_insights) if handed else None
+
+    async def handle_duplicated(self, memory_fragments: list[T], new_memory_fragments: list[T]) -> list[T]:
+        """The fragments and the new ones, without those that say what a fragment of their session says already.
+
+        The one that stays has the higher importance of the two.
+        """
+        held = {(one.session_id, one.raw_observation): one for one in reversed(memory_fragments)}
+        fresh: list[T] = []
+        for one in new_memory_fragments:
+            known = held.setdefault((one.session_id, one.raw_observation), one)
+            if known.id == one.id:
+                fresh.append(one)
+            elif (one.importance or 0.0) > (known.importance or 0.0):
+                known.update_importance(one.importance)
+        return await super().handle_duplicated(memory_fragments, fresh)
 
     async def transfer_to_long_term(self, memory_fragment: T) -> DiscardedMemoryFragments[T] | None:
         """Remove the oldest fragments while there are too many, and return them with their insights, or None.

@@ -7,6 +7,7 @@ import sys
 import tracemalloc
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
@@ -312,3 +313,51 @@ def test_a_value_needs_an_output(fields: dict[str, Any]):
             LLMCacheClient().new_value(**wrong)
         with pytest.raises(InvalidInput):
             LLMCacheClient().new_key(**wrong)
+
+
+async def test_a_storage_can_be_awaited_as_in_the_document():
+    storage = MemoryCacheStorage()
+    assert await storage.get("k") is None
+    assert await storage.exists("k") is False
+    assert await storage.set("k", {"a": [1]}, ttl=60) is None
+    assert await storage.get("k") == {"a": [1]}
+    assert await storage.exists("k") is True
+    # And called plainly, also where an event loop runs.
+    storage.set("plain", "text")
+    assert storage.get("plain").value == "text"
+    assert storage.exists("plain")
+    assert not storage.get("missing")
+    assert not storage.exists("missing")
+    assert await storage.aget("missing") is None
+
+
+class _TheirKey:
+    """A CacheKey or a CacheValue of DB-GPT's own, by its shape."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def serialize(self) -> bytes:
+        return self._data
+
+
+class _TheirPolicy(Enum):
+    EXACT = "exact_match"
+    SIMILAR = "similarity_match"
+    FIFO = "fifo"
+
+
+def test_keys_values_and_configs_of_dbgpts_own_are_taken_by_their_shape():
+    storage = MemoryCacheStorage(room_for(5, 5000))
+    config: Any = SimpleNamespace(retrieval_policy=_TheirPolicy.EXACT, cache_policy=_TheirPolicy.FIFO)
+    for number in range(5):
+        storage.set(_TheirKey(f"key-{number:04}".encode()), _TheirKey(bytes(5000)), config)  # type: ignore[arg-type]
+    assert storage.get(_TheirKey(b"key-0000"), config).value_data == bytes(5000)  # type: ignore[arg-type]
+    storage.set("key-0005", bytes(5100), config)
+    assert not storage.exists(_TheirKey(b"key-0000"), config), "the oldest goes, though it was just read"  # type: ignore[arg-type]
+    similar: Any = SimpleNamespace(retrieval_policy=_TheirPolicy.SIMILAR, cache_policy=None)
+    assert storage.check_config(similar, raise_error=False) is False
+    assert storage.check_config(config) is storage.check_config() is True
+    with pytest.raises(Unsupported, match="SIMILAR"):
+        storage.get("k", similar)
+    assert storage.support_async() is False

@@ -479,3 +479,19 @@ async def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
     assert await queue.get() == await memory.agent_stream_message("wri")
     await memory.complete("c")
     assert await queue.get() == DONE
+
+
+async def test_the_maps_of_open_conversations_are_those_of_the_document() -> None:
+    memory = GptsMemory()
+    before = GptsMessage("c", "Human", "Planner", "user", "Before.")
+    memory.init("c", enable_vis_message=False, history_messages=[before], start_round=1)
+    await memory.append_message("c", GptsMessage("c", "Planner", "Human", "assistant", "Now."))
+    assert [one.content for one in memory.messages_cache["c"]] == ["Before.", "Now."]
+    assert memory.messages_cache["other"] == []
+    assert memory.channels["c"] is memory.queue("c")
+    assert (dict(memory.enable_vis_map), dict(memory.start_round_map)) == ({"c": False}, {"c": 1})
+    memory.enable_vis_map["c"] = True
+    assert memory.enable_vis_message("c")
+    memory.clear("c")
+    assert [len(one) for one in (memory.channels, memory.enable_vis_map, memory.start_round_map)] == [0, 0, 0]
+    assert not memory.messages_cache

@@ -593,3 +593,22 @@ def test_threads_lose_nothing(make: Callable[[], Any]) -> None:
             one.result(60)
     places = [*texts(memory.read_sync("x")), *(text.split(";")[0] for text in given_on)]
     assert sorted(places) == sorted(texts(written))
+
+
+async def test_what_short_term_memory_holds_already_is_dropped() -> None:
+    memory = ShortTermMemory[AgentMemoryFragment](2)
+    first, again = (
+        AgentMemoryFragment("Anna lives in Oslo.", importance=2),
+        AgentMemoryFragment("Anna lives in Oslo.", importance=7),
+    )
+    assert await memory.write(first) is None
+    assert await memory.write(again) is None
+    assert memory.short_term_memories == [first]
+    assert first.importance == 7, "the higher of the two"
+    assert await memory.write_batch([AgentMemoryFragment("It rains."), AgentMemoryFragment("It rains.")]) is None
+    assert [one.raw_observation for one in memory.short_term_memories] == ["Anna lives in Oslo.", "It rains."]
+    elsewhere = AgentMemoryFragment("It rains.")
+    elsewhere.session_id = "another"
+    discarded = await memory.write(elsewhere)
+    assert discarded is not None
+    assert discarded.discarded_memory_fragments == [first], "another session says it for itself"

@@ -160,7 +160,7 @@ async def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys:
         {"type": "text", "text": "你好"},
     ]
     await agent.print(message)
-    agent.disable_console_output()
+    agent.set_console_output_enabled(False)
     await agent.print(message)
     shown = capsys.readouterr().out
     assert shown.startswith("小明(thinking): hm\n小明: 你好\n{")

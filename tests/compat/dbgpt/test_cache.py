@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell._asyncify import block_on
 from memwell.compat.dbgpt import cache
 from memwell.compat.dbgpt.cache import (
     CacheConfig,
@@ -259,7 +260,7 @@ def test_what_does_not_fit_the_class_is_a_miss():
     client, key = LLMCacheClient(storage), LLMCacheKey(prompt="a", model_name="m")
     for stored in (b"", b"\xff", b"{}", b'{"output": 3}', b'{"output": {"text": "no code"}}', b"[1]"):
         storage.set(key, stored)
-        assert client.get_sync(key) is None
+        assert block_on(client.get(key)) is None
 
 
 OUTPUTS = st.builds(
@@ -288,10 +289,10 @@ def test_an_answer_comes_back_as_it_was(serializer: JsonSerializer, prompt: str,
 def test_an_answer_that_failed_is_not_kept(output: Any):
     client = LLMCacheClient()
     key = client.new_key(prompt="a", model_name="m")
-    client.set_sync(key, client.new_value(output=output))
-    assert client.exists_sync(key) is False
-    client.set_sync(key, client.new_value(output=ModelOutput(0, "yes")))
-    assert client.exists_sync(key) is True
+    block_on(client.set(key, client.new_value(output=output)))
+    assert block_on(client.exists(key)) is False
+    block_on(client.set(key, client.new_value(output=ModelOutput(0, "yes"))))
+    assert block_on(client.exists(key)) is True
 
 
 def test_an_output_has_a_text_or_a_content():

@@ -58,10 +58,6 @@ class AgentBase(SeenAsTheirs, Agent[Msg]):
         if self._console_output:
             self._show(msg.id, _on_console(msg, last), last)
 
-    def disable_console_output(self) -> None:
-        """The same as ``set_console_output_enabled(False)``."""
-        self.set_console_output_enabled(False)
-
     def copy_for_others(self, message: Msg) -> Msg:
         """A copy with the same id and no thinking block."""
         twin = check_message(message).__deepcopy__({})
@@ -113,31 +109,20 @@ class MsgHub(Hub[Msg]):
         """Raises ``InvalidInput`` for a participant that is no agent, or an announcement that is no message."""
         messages_in(announcement)
         self._guests: dict[int, _Guest] = {}
-        agents = self._hosted(participants)
         super().__init__(
-            agents, announcement, auto_broadcast=enable_auto_broadcast, name=name or None, timeout_s=timeout_s
+            participants, announcement, auto_broadcast=enable_auto_broadcast, name=name or None, timeout_s=timeout_s
         )
 
-    def _hosted(self, agents: Any) -> Any:
-        """The agents, those of AgentScope's own as guests."""
-        if isinstance(agents, list | tuple):
-            return [self._hosted(one) for one in cast("Sequence[Any]", agents)]
-        if isinstance(agents, Agent) or not hasattr(agents, "reset_subscribers"):
-            return cast(Any, agents)
-        return self._guests.setdefault(id(agents), _Guest(agents))
+    def _checked(self, agents: object) -> list[Agent[Msg]]:
+        several = cast("Sequence[Any]", agents) if isinstance(agents, list | tuple) else [agents]
+        theirs = {id(one): one for one in several if not isinstance(one, Agent) and hasattr(one, "reset_subscribers")}
+        self._guests = {key: _Guest(one) for key, one in theirs.items()} | self._guests
+        return super()._checked([self._guests.get(id(one), one) for one in several])
 
     @property
     def participants(self) -> list[Any]:
         """The agents on the hub, in the order they were added; a copy."""
         return [one.agent if isinstance(one, _Guest) else one for one in super().participants]
-
-    def add(self, new_participant: Any) -> None:
-        """Add agents that are not on the hub. Raises ``InvalidInput`` as the constructor does, adding none."""
-        super().add(self._hosted(new_participant))
-
-    def delete(self, participant: Any) -> int:
-        """Remove agents: they observe the others no more, and are not observed. Returns how many were on the hub."""
-        return super().delete(self._hosted(participant))
 
     @property
     def enable_auto_broadcast(self) -> bool:

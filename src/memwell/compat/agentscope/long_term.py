@@ -134,7 +134,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
         Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
-        messages = _messages([one for one in msgs if one is not None] if type(msgs) is list else msgs)
+        messages = messages_in([one for one in msgs if one is not None] if type(msgs) is list else msgs)
         if not messages:
             return
         memory = self.memory
@@ -150,7 +150,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         """
         if msg is None:
             return ""
-        asked, memory = _messages(msg), self.memory
+        asked, memory = messages_in(msg), self.memory
         query = (asked[-1].get_text_content() or "") if asked else ""
         try:
             return await self._answer(memory, query, limit) if query.strip() else ""
@@ -293,12 +293,6 @@ class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
 
     def _nothing(self, keywords: list[str]) -> str:
         return f"No tool guidelines found for: {','.join(keywords)}"
-
-
-def _messages(given: object) -> list[Msg]:
-    if given is None:
-        raise WrongType("The input must be a Msg or a list of Msg objects, not None")
-    return messages_in(given)
 
 
 def _is_said(message: Message) -> bool:

@@ -31,20 +31,17 @@ from memwell.compat.agentscope.memories import (
 from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, messages_in, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
-from memwell.history.writing import transaction_of
-from memwell.language.words import en_or_zh
 from memwell.messages import Message, Role, human
 from memwell.models.ports import ChatModel, as_chat_model
 from memwell.runtime.state import MissingState
 from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, cut
+from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, TaskCompaction, Turns
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
 from memwell.values import check_count, check_text, check_type, shown
-from memwell.windows import first_waiting
 
 T = TypeVar("T")
 Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
@@ -52,12 +49,6 @@ Trigger: TypeAlias = Callable[[list[Msg]], Awaitable[bool] | bool]
 
 _NO_FILES: Final = "inmemory"
 _NOTICE_TOKENS: Final = 80
-_KEPT: Final = {
-    "en": "[Tool results that are kept whole; {tool}(handle=…) opens one: {handles}]",
-    "zh": "[以下工具结果已完整保存，可用 {tool}(handle=…) 打开：{handles}]",
-}
-_LISTED_TOKENS: Final = 60
-"""The most tokens that a first handle takes in such a list, the words around it included."""
 _COMPRESSED: Final = (
     "The compression of the previous conversation is: <compressed_memory>\n{text}\n</compressed_memory>"
 )
@@ -166,29 +157,6 @@ class _Counted:
         return int(_in_callers_loop(_answer(self._counter.count(to_openai([message])))))
 
 
-class _Turns(History):
-    """A conversation in which each step of an agent starts a round: an answer, or a tool call with its result.
-
-    Strategies fold and keep whole rounds, and in a plain ``History`` only a person's message starts one.
-    """
-
-    def add(self, *messages: Message) -> list[Message]:
-        stored: list[Message] = []
-        with transaction_of(self):
-            for message in messages:
-                if message.role is Role.AI and self._is_complete():
-                    self.end_round()
-                stored += super().add(message)
-        return stored
-
-    def _is_complete(self) -> bool:
-        """Whether an agent has spoken in the current round and no tool call waits for its result."""
-        round_ = self.latest_round()
-        if round_ is None:
-            return True
-        return any(one.role is Role.AI for one in round_.messages) and first_waiting(round_.messages) is None
-
-
 def _is_summary(message: Message) -> bool:
     return message.index is None and message.metadata.get("strategy") == "summary"
 
@@ -222,7 +190,7 @@ class ReMeShortTermMemory(InMemoryMemory):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        self._conversation = Conversation(_Turns(cast(Backend, self.history.backend), "memory"))
+        self._conversation = Conversation(Turns(cast(Backend, self.history.backend), "memory"))
         self.model = chat_model(model)
         self.working_summary_mode: Mode = working_summary_mode
         self.max_total_tokens = check_count(max_total_tokens, "max_total_tokens")
@@ -230,16 +198,16 @@ class ReMeShortTermMemory(InMemoryMemory):
         self.keep_recent_count = check_count(keep_recent_count, "keep_recent_count")
         self.store_dir = store_dir
         self._written: set[str] = set()
-        self._compaction = self._made(0)
+        self._compaction = self._made()
 
-    def _made(self, reserved: int) -> Compaction:
+    def _made(self) -> TaskCompaction:
         summariser: Summariser | None = None
         if self.model is not None:
             tokens = max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1)
             summariser = ModelSummariser(self.model, tokens=tokens)
-        return Compaction(
+        return TaskCompaction(
             self.history,
-            tokens=self.max_total_tokens - reserved,
+            tokens=self.max_total_tokens,
             tool_tokens=self.max_tool_message_tokens,
             preview_tokens=min(200, self.max_tool_message_tokens // 4),
             keep_recent=self.keep_recent_count,
@@ -287,80 +255,16 @@ class ReMeShortTermMemory(InMemoryMemory):
         return summary
 
     def _view(self) -> tuple[list[Message], list[str]]:
-        failures = self._observed()
-        needed, half = sum(map(self._size, self._notes(()))), self.max_total_tokens // 2
-        if needed > self.max_total_tokens - self._compaction.tokens:
-            # More than is needed now, so that the summary is not made again for every result.
-            self._compaction = self._made(min(2 * needed, half))
-            failures = failures or self._observed()
+        failures: list[str] = []
+        try:
+            self._compaction.observe()
+        except ModelError as error:
+            failures.append(f"Error summarising the working memory: {error}")
         try:
             self._write_files()
         except OSError as error:
             failures.append(f"Error writing tool results to {self.store_dir!r}: {error}")
-        view = self._with_recent_whole(self._compaction.recall())
-        notes = self._notes(view)
-        first = next((place for place, one in enumerate(view) if one.role is not Role.SYSTEM), len(view))
-        return [*view[:first], *notes, *view[first:]], failures
-
-    def _observed(self) -> list[str]:
-        try:
-            self._compaction.observe()
-        except ModelError as error:
-            return [f"Error summarising the working memory: {error}"]
-        return []
-
-    def _size(self, message: Message) -> int:
-        return self.history.counter.count_message(message)
-
-    def _notes(self, view: Sequence[Message]) -> list[Message]:
-        """The task, and the handles of long tool results, as far as a view does not show them."""
-        room, there = self.max_total_tokens // 2, {one.id for one in view}
-        tasks = [self._shortened(one, room // 4) for one in self._tasks() if one.id not in there]
-        seen = "\n".join(one.text for one in view)
-        kept = [one for one in self._compaction.offloaded() if one.handle not in seen]
-        if not kept:
-            return tasks
-        a_handle = self.history.counter.count(kept[0].handle) + 2
-        most = max((room - sum(map(self._size, tasks)) - _LISTED_TOKENS) // a_handle, 0)
-        if len(kept) > most:
-            found = self.history.log.read(self.history.thread, ids=[one.message for one in kept])
-            places = {one.id: one.index or 0 for one in found}
-            kept = sorted(kept, key=lambda one: places.get(one.message, -1))[len(kept) - most :]
-        words = _KEPT[en_or_zh(tasks[0].text if tasks else seen[:200])]
-        listed = words.format(tool=READ_TOOL, handles=", ".join(one.handle for one in kept))
-        return [*tasks, human(listed, metadata={"strategy": "summary"})] if kept else tasks
-
-    def _shortened(self, task: Message, tokens: int) -> Message:
-        return (
-            task if self._size(task) <= tokens else task.changed(content=cut(task.text, tokens, self.history.counter))
-        )
-
-    def _tasks(self) -> list[Message]:
-        """The first message of a person, and the last."""
-        first = next((one for one in self.history if one.role is Role.HUMAN), None)
-        last, read = first, 64
-        while first is not None and last is first:
-            found = self.history.last(read)
-            last = next((one for one in reversed(found) if one.role is Role.HUMAN), first)
-            if len(found) < read:
-                break
-            read *= 8
-        return [] if first is None or last is None else [first] if last.id == first.id else [first, last]
-
-    def _with_recent_whole(self, view: list[Message]) -> list[Message]:
-        """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
-        size = self._size
-        left = self.max_total_tokens - sum(map(size, view)) - sum(map(size, self._notes(view)))
-        for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
-            preview = view[place]
-            if not preview.tool_results or READ_TOOL not in preview.text:
-                continue
-            [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
-            # Its handle goes into the list.
-            more = size(whole) - size(preview) + _LISTED_TOKENS
-            if more <= left:
-                view[place], left = whole, left - more
-        return view
+        return self._compaction.recall(), failures
 
     def _write_files(self) -> None:
         if self.store_dir == _NO_FILES:
@@ -499,17 +403,13 @@ class MemoryWithCompress(MemoryBase):
         compression_trigger_func: Trigger | None = None,
         *,
         marks: str | list[str] | None = None,
-        allow_duplicates: bool = False,
-        skip_duplicated: bool = True,
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for anything but messages, ``InvalidInput`` when duplicates are to be kept,
-        and ``Unsupported`` for marks. After an error the same messages can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages, and ``Unsupported`` for marks. After an error the
+        same messages can be added again.
         """
         _refuse_marks(marks)
-        if allow_duplicates or not skip_duplicated:
-            raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
         messages = messages_in(msgs)
         async with self._storing:
             said = await _known(self.chat_history_storage, messages)
@@ -640,7 +540,7 @@ class MemoryWithCompress(MemoryBase):
 
     def _rounds(self, messages: Sequence[Msg]) -> History:
         """The messages as a conversation in memory; of an earlier compression only the summary."""
-        history = _Turns(open_backend("memory:"), "shown", counter=self._counter)
+        history = Turns(open_backend("memory:"), "shown", counter=self._counter)
         history.add(*map(_uncompressed, messages))
         return history
 

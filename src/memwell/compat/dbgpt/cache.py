@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify, blocking, run_blocking
+from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
 from memwell.errors import InvalidInput, Unsupported
 from memwell.storage.arguments import check_ttl
@@ -351,10 +351,6 @@ class CacheClient(Generic[K, V]):
             raise InvalidInput(f"no {cls.__name__} can be made of {shown(fields)}: {error}") from None
         made.set_serializer(self._serializer)
         return made
-
-    get_sync = blocking(get)
-    set_sync = blocking(set)  # noqa: A003  (the method above)
-    exists_sync = blocking(exists)
 
 
 # Answers of models

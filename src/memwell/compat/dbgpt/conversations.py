@@ -10,7 +10,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias, cast
 
-from memwell._asyncify import asyncify
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
@@ -21,7 +20,6 @@ from memwell.compat.dbgpt.messages import (
     ViewMessage,
     from_core,
     message_from_dict,
-    messages_to_dict,
     storable_content,
     to_core,
 )
@@ -494,7 +492,7 @@ class StorageConversation(OnceConversation, StorageItem):
         """The row of the conversation."""
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
         if not self.save_message_independent:
-            return {**row, "messages": messages_to_dict(self.messages)}
+            return {**row, "messages": [one.to_dict() for one in self.messages]}
         if not _is_theirs(self._message_storage):
             return row
         self._note_ids(self.messages)
@@ -715,12 +713,6 @@ class StorageConversation(OnceConversation, StorageItem):
     def clear(self) -> None:
         """Delete the messages and the row for good, as ``delete`` does."""
         self.delete()
-
-    aend_current_round = asyncify(end_current_round)
-    asave_to_storage = asyncify(save_to_storage)
-    aload_from_storage = asyncify(load_from_storage)
-    adelete = asyncify(delete)
-    aclear = asyncify(clear)
 
 
 _METHODS = ("save_list", "save_or_update", "save_or_update_list", "load", "load_list", "delete", "delete_list")

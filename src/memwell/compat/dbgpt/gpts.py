@@ -1,6 +1,6 @@
 """Plans and dialogues of agents, and a channel for each conversation to the programs that watch it.
 
-Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have blocking twins with the suffix ``_sync``.
+Stores block, as DB-GPT's do; ``GptsMemory`` is async.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from memwell._asyncify import blocking, run_blocking
+from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
@@ -130,39 +130,13 @@ class GptsMessage(_Fields):
 
 
 @dataclass
-class ActionOutput(_Fields):
-    """The output of an action: the JSON in the ``action_report`` of a message."""
+class _Report(_Fields):
+    """What the ``action_report`` of a message says, as JSON."""
 
     content: str
     is_exe_success: bool = True
     view: str | None = None
-    resource_type: str | None = None
-    resource_value: Any = None
-    action: str | None = None
-    action_input: str | None = None
-    thoughts: str | None = None
-    phase: str | None = None
-    action_intention: str | None = None
-    action_reason: str | None = None
-    observations: str | None = None
-    have_retry: bool | None = True
-    ask_user: bool | None = False
-    next_speakers: list[str] | None = None
     terminate: bool | None = None
-    memory_fragments: dict[str, Any] | None = None
-
-    @classmethod
-    def from_dict(cls, param: Mapping[str, Any] | None) -> Self | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The output that ``to_dict`` wrote, or None for nothing. What failed without observations has its content there.
-
-        Raises ``InvalidInput`` when there is no content.
-        """
-        if not param:
-            return None
-        made = super().from_dict(param)
-        if not made.is_exe_success and "observations" not in param:
-            made.observations = made.content
-        return made
 
 
 _TIMES = ("created_at", "updated_at")
@@ -176,7 +150,7 @@ def _moment(given: Any, what: str) -> Any:
         raise InvalidInput(f"{what} must be a time such as 2025-01-31T12:00:00, not {shown(given)}") from None
 
 
-def _reported(message: GptsMessage) -> ActionOutput | None:
+def _reported(message: GptsMessage) -> _Report | None:
     """The output that a message reports, or None. A report that is not the JSON of one is its own content."""
     report = message.action_report
     if not report:
@@ -186,8 +160,8 @@ def _reported(message: GptsMessage) -> ActionOutput | None:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         given = None
     if not isinstance(given, dict) or not isinstance(cast("dict[str, Any]", given).get("content"), str):
-        return ActionOutput(report, message.is_success)
-    return ActionOutput.from_dict(cast("dict[str, Any]", given))
+        return _Report(report, message.is_success)
+    return _Report.from_dict(cast("dict[str, Any]", given))
 
 
 # A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
@@ -322,8 +296,8 @@ class GptsPlansMemory:
         self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
 
 
-class DefaultGptsPlansMemory(GptsPlansMemory):
-    """``GptsPlansMemory`` under DB-GPT's name of the implementation."""
+DefaultGptsPlansMemory = GptsPlansMemory
+"""DB-GPT's name of the implementation."""
 
 
 class GptsMessageMemory:
@@ -372,8 +346,8 @@ class GptsMessageMemory:
         self.history(conv_id).delete()
 
 
-class DefaultGptsMessageMemory(GptsMessageMemory):
-    """``GptsMessageMemory`` under DB-GPT's name of the implementation."""
+DefaultGptsMessageMemory = GptsMessageMemory
+"""DB-GPT's name of the implementation."""
 
 
 def _backend_of(store: Store | None) -> Backend:
@@ -602,50 +576,18 @@ class GptsMemory:
         """The messages that the agent sent or received."""
         return [one for one in await self.get_messages(conv_id) if agent_role in (one.sender, one.receiver)]
 
-    async def get_agent_history_memory(self, conv_id: str, agent_role: str) -> list[ActionOutput]:
-        """The outputs of the agent's actions that its messages report, in order."""
-        sent = [one for one in await self.get_messages(conv_id) if one.sender == agent_role]
-        return [output for output in map(_reported, sent) if output is not None]
-
-    async def app_link_chat_message(self, conv_id: str) -> str:
-        """The dialogue as Markdown with blocks that DB-GPT's pages draw, from ``start_round`` on."""
-        return dialogue_markdown(await run_blocking(partial(self._viewed, conv_id)))
-
-    async def simple_message(self, conv_id: str) -> list[dict[str, Any]]:
-        """The messages of agents as a plain list."""
-        return _plain_views(await self.get_messages(conv_id))
-
-    async def agent_stream_message(
-        self, message: Mapping[str, Any] | str, enable_vis_message: bool = True
-    ) -> str | list[dict[str, Any]]:
-        """A message still being written as one block, or as a plain list."""
-        return _messages_block(_streamed_view(message)) if enable_vis_message else _streamed_view(message)
-
-    append_message_sync = blocking(append_message)
-    push_message_sync = blocking(push_message)
-    complete_sync = blocking(complete)
-    get_messages_sync = blocking(get_messages)
-    get_agent_messages_sync = blocking(get_agent_messages)
-    get_agent_history_memory_sync = blocking(get_agent_history_memory)
-    app_link_chat_message_sync = blocking(app_link_chat_message)
-    simple_message_sync = blocking(simple_message)
-    agent_stream_message_sync = blocking(agent_stream_message)
-
     def _messages(self, conv_id: str) -> list[GptsMessage]:
         stored = self.message_memory.get_by_conv_id(conv_id)
         given = self._given.get(conv_id, [])
         known = {_mark(one) for one in stored} if given else set[tuple[object, ...]]()
         return [*(replace(one) for one in given if _mark(one) not in known), *stored]
 
-    def _viewed(self, conv_id: str) -> list[GptsMessage]:
-        return self._messages(conv_id)[self.start_round_map.get(conv_id, 0) :]
-
     def _view(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
         being_written = _streamed_view(temp_msg) if temp_msg else []
         if not self.enable_vis_message(conv_id):
             messages = self._messages(conv_id)
             return len(messages), _plain_views(messages) + being_written
-        messages = self._viewed(conv_id)
+        messages = self._messages(conv_id)[self.start_round_map.get(conv_id, 0) :]
         blocks = [dialogue_markdown(messages), *([_messages_block(being_written)] if being_written else [])]
         return len(messages), "\n".join(block for block in blocks if block)
 

@@ -1,7 +1,4 @@
-"""An agent's memory: fragments, insights from them, scorers, extractors, and the memories that live in this process.
-
-Memories are async; each async method has a blocking twin with the suffix ``_sync``.
-"""
+"""An agent's memory: fragments, insights from them, scorers, extractors, and the memories that live in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from functools import partial
 from operator import mul
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
-from memwell._asyncify import blocking, run_blocking
+from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
 from memwell.models.ports import Embedder, as_embedder
@@ -381,14 +378,6 @@ class Memory(ABC, Generic[T]):
             raise InvalidInput("The real memory fragment class is not set.")
         return self._real_memory_fragment_class
 
-    write_sync = blocking(write)
-    write_batch_sync = blocking(write_batch)
-    read_sync = blocking(read)
-    reflect_sync = blocking(reflect)
-    clear_sync = blocking(clear)
-    get_insights_sync = blocking(get_insights)
-    score_memory_importance_sync = blocking(score_memory_importance)
-
 
 class BatchMemory(Memory[T]):
     """A memory whose ``write`` is a ``write_batch`` of one fragment."""
@@ -650,19 +639,9 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         self._enhancers: dict[int, tuple[T, ...]] = {}
 
     @property
-    def short_embeddings(self) -> list[list[float]]:
-        """The vectors of the fragments held, oldest first."""
-        return [one.embeddings or [] for one in self._fragments]
-
-    @property
     def enhance_cnt(self) -> list[int]:
         """How often each fragment held was strengthened, oldest first."""
-        return [len(enhancers) for enhancers in self.enhance_memories]
-
-    @property
-    def enhance_memories(self) -> list[list[T]]:
-        """The fragments that strengthened each held one, oldest first."""
-        return [list(self._enhancers.get(one.id, ())) for one in self._fragments]
+        return [self._strength(one) for one in self._fragments]
 
     async def write(
         self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD

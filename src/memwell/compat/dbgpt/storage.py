@@ -22,7 +22,6 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
@@ -113,13 +112,6 @@ class JsonSerializer(Serializer):
         except (msgspec.DecodeError, UnicodeError, TypeError, ValueError, RecursionError) as error:
             raise StorageError(f"these bytes are no {cls.__name__}: {error}") from error
         return made_from(fields, cls, self)
-
-
-class JsonSerializable(Serializable):
-    """An object that is written as JSON without a serializer being set."""
-
-    def serialize(self) -> bytes:
-        return JsonSerializer().serialize(self)
 
 
 def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
@@ -290,19 +282,6 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         wanted = QuerySpec(conditions, limit=page_size, offset=(page - 1) * page_size)
         total = self.count(wanted, cls)
         return PaginationResult(self.query(wanted, cls), total, -(-total // page_size), page, page_size)
-
-    asave = asyncify(save)
-    aupdate = asyncify(update)
-    asave_or_update = asyncify(save_or_update)
-    asave_list = asyncify(save_list)
-    asave_or_update_list = asyncify(save_or_update_list)
-    aload = asyncify(load)
-    aload_list = asyncify(load_list)
-    adelete = asyncify(delete)
-    adelete_list = asyncify(delete_list)
-    aquery = asyncify(query)
-    acount = asyncify(count)
-    apaginate_query = asyncify(paginate_query)
 
 
 # Over a backend

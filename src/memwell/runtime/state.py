@@ -237,7 +237,7 @@ class Sessions(Closing):
 
     A session's id is a key and never a path: any text of 1 to 1,024 characters names a session of its own. ``store`` is a
     path, a URL, a ``Backend`` or a ``KeyValue``; what is opened here is closed by ``close``. With a ``ttl`` a session is
-    deleted so many seconds after it was last saved or read.
+    deleted that many seconds after it was last saved or read.
     """
 
     def __init__(

@@ -319,7 +319,7 @@ class MemwellSession(SessionBase, Closing):
 class RedisSession(MemwellSession):
     """Sessions in Redis, as ``MemwellSession`` keeps them; ``key_prefix`` is one more level of the space.
 
-    The arguments are those of ``RedisMemory``. With a ``key_ttl`` a session expires so many seconds after its last use.
+    The arguments are those of ``RedisMemory``. With a ``key_ttl`` a session expires that many seconds after its last use.
     """
 
     def __init__(

@@ -776,7 +776,7 @@ def test_messages_of_dbgpts_own_class_are_a_conversation_like_any_other() -> Non
     assert [one.text for one in storage.history("c")] == ["Hello.", "Hi."]
     talk = StorageConversation("c", conv_storage=storage, message_storage=storage)
     assert talk.messages == said
-    found = storage.load(MessageIdentifier("c", 1), _TheirMessage)
+    found: Any = storage.load(MessageIdentifier("c", 1), _TheirMessage)
     assert (type(found), found.message_detail) == (_TheirMessage, said[1].to_dict())
 
 

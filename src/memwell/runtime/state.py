@@ -42,7 +42,8 @@ def _is_module(value: object) -> bool:
     if isinstance(value, StateModule):
         return True
     kind = type(value)
-    return all(callable(getattr(kind, name, None)) for name in ("state_dict", "load_state_dict", "register_state"))
+    # The rarest first: every attribute that is set comes here.
+    return hasattr(kind, "register_state") and hasattr(kind, "load_state_dict") and hasattr(kind, "state_dict")
 
 
 class _Converters(NamedTuple):

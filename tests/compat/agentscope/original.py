@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from copy import deepcopy
+from itertools import count
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+
+_numbers = count()
 
 
 class Msg:
@@ -15,7 +19,7 @@ class Msg:
 
     def __init__(self, name: str, content: Any, role: str, metadata: dict[str, Any] | None = None) -> None:
         self.name, self.content, self.role, self.metadata = name, content, role, metadata or {}
-        self.id, self.timestamp, self.invocation_id = f"theirs-{id(self)}", "2026-03-01 12:00:00.000", None
+        self.id, self.timestamp, self.invocation_id = f"theirs-{next(_numbers)}", "2026-03-01 12:00:00.000", None
 
     def get_text_content(self) -> str:
         return self.content

@@ -60,7 +60,7 @@ class AgentBase(SeenAsTheirs, Agent[Msg]):
 
     def copy_for_others(self, message: Msg) -> Msg:
         """A copy with the same id and no thinking block."""
-        twin = check_message(message).__deepcopy__({})
+        twin = (message if isinstance(message, Msg) else check_message(message)).__deepcopy__({})
         if type(twin.content) is list:
             blocks: list[ContentBlock] = [block for block in twin.content if block["type"] != "thinking"]
             twin.content = blocks

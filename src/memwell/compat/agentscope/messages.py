@@ -28,8 +28,10 @@ class SeenAsTheirs:
     @property
     def __class__(self) -> type[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         theirs = sys.modules.get(self._their_module)
+        if theirs is None:
+            return type(self)
         named = (getattr(theirs, base.__name__, None) for base in type(self).__mro__)
-        return type(self) if theirs is None else next((one for one in named if one is not None), type(self))
+        return next((one for one in named if one is not None), type(self))
 
 
 class TextBlock(TypedDict, total=False):

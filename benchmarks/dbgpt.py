@@ -23,6 +23,7 @@ import memwell
 from benchmarks.corpus import Writer
 from benchmarks.measuring import Contender, Timing, cycle_through, each, take_turns
 from benchmarks.report import Figure, Grid, Section, step
+from memwell._asyncify import block_on
 from memwell.compat.dbgpt import (
     AgentMemoryFragment,
     BackendStorage,
@@ -360,10 +361,10 @@ def _long_term(section: Section, folder: Path, *, quick: bool) -> None:
     )
     fragments = [AgentMemoryFragment(writer.text()[:160], importance=0.5) for _ in range(size)]
     for start in range(0, size, 5_000):
-        long_term.write_batch_sync(fragments[start : start + 5_000])
+        block_on(long_term.write_batch(fragments[start : start + 5_000]))
     store.flush()
     for fragment in fragments[:5]:
-        hybrid.write_sync(fragment)
+        block_on(hybrid.write(fragment))
     # A fragment's importance goes up to ten, a memory's to one.
     weights = Weights.time_weighted(importance=10.0)
     queries = [" ".join(writer.text().split()[:6]) for _ in range(50)]
@@ -459,7 +460,7 @@ def _cache_memory(section: Section, folder: Path, *, quick: bool) -> None:
         over = taken / (limit * 2**20) - 1
         worst = max(worst, over)
         says = cache.current_memory_usage / 2**20
-        grid.add(name, str(limit), f"{len(cache):,}", f"{says:.1f}", f"{taken / 2**20:.1f}", f"{over:+.1%}")
+        grid.add(name, str(limit), f"{number:,}", f"{says:.1f}", f"{taken / 2**20:.1f}", f"{over:+.1%}")
     section.grids.append(grid)
     figure = Figure(
         "dbgpt: memory of a full cache over its limit", f"<= {_BOUND:.0%}", f"{worst:+.1%} at most", worst <= _BOUND

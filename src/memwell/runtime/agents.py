@@ -598,7 +598,7 @@ class Hub(Generic[M]):
         self.announcement = announcement
         self.auto_broadcast = bool(auto_broadcast)
         self.timeout_s = _checked_time(timeout_s)
-        self._agents = {id(agent): agent for agent in _hub_checked(participants)}
+        self._agents = {id(agent): agent for agent in self._checked(participants)}
         self._failures: deque[DeliveryFailure] = deque(maxlen=_FAILURES_KEPT)
         self._open = False
 
@@ -631,6 +631,12 @@ class Hub(Generic[M]):
     ) -> None:
         self._close()
 
+    def _checked(self, agents: object) -> list[Agent[M]]:
+        """One agent or several. Raises ``InvalidInput`` for anything else."""
+        if isinstance(agents, Agent):
+            return [cast("Agent[M]", agents)]
+        return cast("list[Agent[M]]", check_items(agents, Agent, "expected an agent or a list of them"))
+
     def _bind(self, agents: Iterable[Agent[M]]) -> None:
         for agent in agents:
             agent.join(self.name, self)
@@ -642,7 +648,7 @@ class Hub(Generic[M]):
 
     def add(self, new_participant: Agent[M] | Sequence[Agent[M]]) -> None:
         """Add agents that are not on the hub. Raises ``InvalidInput`` as the constructor and entering do, adding none."""
-        agents = [agent for agent in _hub_checked(new_participant) if id(agent) not in self._agents]
+        agents = [agent for agent in self._checked(new_participant) if id(agent) not in self._agents]
         if self._open:
             try:
                 self._bind(agents)
@@ -654,7 +660,7 @@ class Hub(Generic[M]):
 
     def delete(self, participant: Agent[M] | Sequence[Agent[M]]) -> int:
         """Remove agents: they observe the others no more, and are not observed. Returns how many were on the hub."""
-        leaving = [agent for agent in _hub_checked(participant) if id(agent) in self._agents]
+        leaving = [agent for agent in self._checked(participant) if id(agent) in self._agents]
         for agent in leaving:
             self.leave(agent)
         return len(leaving)
@@ -691,12 +697,6 @@ def _hub_copy(agent: Agent[M], message: M | list[M]) -> M | list[M]:
     if isinstance(message, list):
         return [agent.copy_for_others(each) for each in cast("list[M]", message)]
     return agent.copy_for_others(message)
-
-
-def _hub_checked(agents: object) -> list[Agent[Any]]:
-    if isinstance(agents, Agent):
-        return [cast("Agent[Any]", agents)]
-    return cast("list[Agent[Any]]", check_items(agents, Agent, "expected an agent or a list of them"))
 
 
 def _checked_time(seconds: object) -> float:

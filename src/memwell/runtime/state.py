@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from memwell._asyncify import Closing, asyncify
-from memwell.errors import InvalidInput
+from memwell.errors import Conflict, InvalidInput
 from memwell.history.reading import key_part
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, JSONValue, KeyValue
 from memwell.storage.registry import open_backend
-from memwell.values import check_id, check_json, check_type, shown
+from memwell.values import check_id, check_json, shown
 
 T = TypeVar("T")
 
@@ -36,6 +37,15 @@ class NotPlain(InvalidInput, TypeError):
     """A part of a state is not plain JSON data, and there is no function that makes it so."""
 
 
+def _is_module(value: object) -> bool:
+    """Whether it is a module: ours, or one of another library by its methods."""
+    if isinstance(value, StateModule):
+        return True
+    kind = type(value)
+    # The rarest first: every attribute that is set comes here.
+    return hasattr(kind, "register_state") and hasattr(kind, "load_state_dict") and hasattr(kind, "state_dict")
+
+
 class _Converters(NamedTuple):
     to_json: Callable[[Any], JSONValue] | None
     from_json: Callable[[JSONValue], Any] | None
@@ -45,11 +55,12 @@ class StateModule:
     """An object whose state (registered attributes and nested modules) can be saved as plain JSON data and restored.
 
     A module assigned to an attribute is nested under its name, also before ``super().__init__()`` has run; deleting the
-    attribute, or assigning something else to it, removes it.
+    attribute, or assigning something else to it, removes it. A module of another library that has the same three public
+    methods is a module too.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, StateModule) and name not in self._attribute_dict:
+        if _is_module(value) and name not in self._attribute_dict:
             self._module_dict[name] = value
         elif name in self._module_dict:
             del self._module_dict[name]
@@ -192,7 +203,7 @@ def _refuse_loops(module: StateModule, above: tuple[StateModule, ...] = ()) -> N
     """Raises ``InvalidInput`` when a module is nested in itself, at any depth."""
     if any(module is one for one in above):
         raise InvalidInput(f"a {type(module).__name__} is nested in itself, so its state has no end")
-    for nested in module._module_dict.values():  # pyright: ignore[reportPrivateUsage]
+    for nested in getattr(module, "_module_dict", {}).values():
         _refuse_loops(nested, (*above, module))
 
 
@@ -215,9 +226,10 @@ def _together(modules: Mapping[str, object]) -> StateModule:
     """One tree of these modules, so that they are saved and restored as one."""
     tree = StateModule()
     for name, module in modules.items():
-        checked = check_type(module, StateModule, f"{name!r} must be a StateModule")
+        if not _is_module(module):
+            raise InvalidInput(f"{name!r} must be a StateModule, not {shown(module)}")
         # Not by assignment: the name of a module may also be that of a method.
-        tree._module_dict[name] = checked  # pyright: ignore[reportPrivateUsage]
+        tree._module_dict[name] = cast(StateModule, module)  # pyright: ignore[reportPrivateUsage]
     return tree
 
 
@@ -225,13 +237,19 @@ class Sessions(Closing):
     """The states of modules, saved together by session and restored together.
 
     A session's id is a key and never a path: any text of 1 to 1,024 characters names a session of its own. ``store`` is a
-    path, a URL, a ``Backend`` or a ``KeyValue``; what is opened here is closed by ``close``.
+    path, a URL, a ``Backend`` or a ``KeyValue``; what is opened here is closed by ``close``. With a ``ttl`` a session is
+    deleted that many seconds after it was last saved or read.
     """
 
     def __init__(
-        self, store: str | os.PathLike[str] | Backend | KeyValue = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE
+        self,
+        store: str | os.PathLike[str] | Backend | KeyValue = "memwell.db",
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        ttl: float | None = None,
     ) -> None:
         self._space = as_space(space) / "memwell"
+        self._ttl = ttl
         self._opened = open_backend(store) if isinstance(store, str | os.PathLike) else None
         kept_in = self._opened or store
         if not isinstance(kept_in, Backend | KeyValue):
@@ -248,7 +266,7 @@ class Sessions(Closing):
         if held is not None:
             _refuse_newer(session_id, held.value)
         value = {"format": SESSION_FORMAT, "needs": _NEEDS, "id": session_id, "modules": states}
-        self._kv.put(self._space, _key(session_id), value)
+        self._kv.put(self._space, _key(session_id), value, ttl=self._ttl)
 
     def load(self, session_id: str, *, strict: bool = True, **modules: StateModule) -> bool:
         """Restore these modules, all or none; returns False, changing nothing, when there is no such session.
@@ -269,6 +287,10 @@ class Sessions(Closing):
         Raises ``InvalidInput`` for a session that a newer memwell wrote.
         """
         entry = self._kv.get(self._space, _key(session_id))
+        if entry is not None and self._ttl is not None:
+            # A use renews the time, unless another process has written the session meanwhile.
+            with suppress(Conflict):
+                self._kv.put(self._space, entry.key, entry.value, ttl=self._ttl, expect=entry.version)
         return None if entry is None else _read(session_id, entry.value)
 
     def ids(self) -> list[str]:

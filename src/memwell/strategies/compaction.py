@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Literal, cast, get_args
 
@@ -15,20 +16,21 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.history import HistoryReader
+from memwell.history import History, HistoryReader
 from memwell.history.reading import thread_blobs
+from memwell.history.writing import transaction_of
 from memwell.language.words import en_or_zh
-from memwell.messages import Message, Text, ToolResult
+from memwell.messages import Message, Role, Text, ToolResult, human
 from memwell.models.ports import ChatModel
 from memwell.records import Thread
 from memwell.storage.parts import MAX_INDEX
 from memwell.storage.protocols import MessageLog
-from memwell.strategies.base import Buffer, Strategy, checked_history
+from memwell.strategies.base import Strategy, TokenWindow, checked_history
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, check_text, shown
-from memwell.windows import rounds_of
+from memwell.windows import first_waiting, rounds_of
 
 Mode = Literal["auto", "compact", "compress"]
 READ_TOOL: Final = "read_tool_result"
@@ -65,9 +67,9 @@ class Compaction(Strategy):
     ``observe`` stores a tool result over ``tool_tokens`` as a blob. Its beginning and end, ``preview_tokens`` of it,
     are shown with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When the messages exceed ``tokens``,
     old rounds are folded into a summary until at most half of that is left, except the last ``keep_recent`` messages
-    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only,
-    ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
-    ``SummaryBuffer``. Raises ``InvalidInput`` for another mode, and for a limit below 0.
+    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only, of
+    the last rounds that fit ``tokens``, and ``compress`` for the summary only. The summariser, its failures, ``system``
+    and ``name`` are as in ``SummaryBuffer``. Raises ``InvalidInput`` for another mode, and for a limit below 0.
     """
 
     def __init__(
@@ -93,13 +95,11 @@ class Compaction(Strategy):
             history.counter, check_count(tool_tokens, "tool_tokens"), check_count(preview_tokens, "preview_tokens")
         )
         self._view = _PreviewingLog(history.log, self._previews)
+        self._keep_recent = check_count(keep_recent, "keep_recent")
         view = history if mode == "compress" else _shown_through(history, self._view)
-        check_count(keep_recent, "keep_recent")
-        self._inner = (
-            Buffer(view, system=system)
-            if mode == "compact"
-            else _Folding(view, tokens, summariser, keep_recent=keep_recent, system=system, name=name)
-        )
+        folding = partial(_Folding, summariser=summariser, keep_recent=keep_recent, name=name)
+        self._within = partial(TokenWindow if mode == "compact" else folding, view, system=system)
+        self._inner: TokenWindow | _Folding = self._within(tokens)
 
     def observe(self) -> None:
         """Store long tool results as blobs, and fold what no longer fits. When the summariser fails, nothing is folded."""
@@ -163,7 +163,7 @@ class Compaction(Strategy):
         """
         check_text(handle, "a handle")
         text = self._whole(handle)[check_count(start, "start") :]
-        return text if tokens is None else _cut(text, check_count(tokens, "tokens"), self.history.counter)
+        return text if tokens is None else cut(text, check_count(tokens, "tokens"), self.history.counter)
 
     def _whole(self, handle: str) -> str:
         entry = self._state.get(handle) if handle else None
@@ -198,6 +198,118 @@ class Compaction(Strategy):
 
     afetch = asyncify(fetch)
     aoffloaded = asyncify(offloaded)
+
+
+_KEPT: Final = {
+    "en": "[Tool results that are kept whole; {tool}(handle=…) opens one: {handles}]",
+    "zh": "[以下工具结果已完整保存，可用 {tool}(handle=…) 打开：{handles}]",
+}
+_LISTED_TOKENS: Final = 60
+"""The most tokens that the first handle of such a list takes, with the words around it."""
+
+
+class TaskCompaction(Compaction):
+    """A ``Compaction`` for an agent at work: the task and the handle of every long tool result stay in view.
+
+    The task is what a person said first and last. What is no longer among the rounds, task and handles, comes before them,
+    and takes at most half of ``tokens``: a longer task is cut, and of more handles the latest are listed. In the last
+    ``keep_recent`` messages tool results are whole as long as everything fits. The arguments are those of ``Compaction``.
+    """
+
+    _reserved = 0
+
+    def observe(self) -> None:
+        grown = False
+        try:
+            super().observe()
+        finally:
+            needed = sum(map(self._size, self._notes(())))
+            if needed > self._reserved < self.tokens // 2:
+                # More than is needed now, so that not every result makes a new view.
+                self._reserved, grown = min(2 * needed, self.tokens // 2), True
+                self._inner = self._within(self.tokens - self._reserved)
+        if grown:
+            self._inner.observe()
+
+    def recall(self, query: str | None = None) -> list[Message]:
+        view = self._with_recent_whole(super().recall(query))
+        first = next((place for place, one in enumerate(view) if one.role is not Role.SYSTEM), len(view))
+        return [*view[:first], *self._notes(view), *view[first:]]
+
+    def _size(self, message: Message) -> int:
+        return self.history.counter.count_message(message)
+
+    def _notes(self, view: Sequence[Message]) -> list[Message]:
+        """The task, and the handles of long tool results, as far as a view does not show them."""
+        room, there = self.tokens // 2, {one.id for one in view}
+        tasks = [self._shortened(one, room // 4) for one in self._tasks() if one.id not in there]
+        seen = "\n".join(one.text for one in view)
+        kept = [one for one in self.offloaded() if one.handle not in seen]
+        if not kept:
+            return tasks
+        a_handle = self.history.counter.count(kept[0].handle) + 2
+        most = max((room - sum(map(self._size, tasks)) - _LISTED_TOKENS) // a_handle, 0)
+        if len(kept) > most:
+            found = self.history.log.read(self.history.thread, ids=[one.message for one in kept])
+            places = {one.id: one.index or 0 for one in found}
+            kept = sorted(kept, key=lambda one: places.get(one.message, -1))[len(kept) - most :]
+        words = _KEPT[en_or_zh(tasks[0].text if tasks else seen[:200])]
+        listed = words.format(tool=READ_TOOL, handles=", ".join(one.handle for one in kept))
+        return [*tasks, human(listed, metadata={"strategy": "summary"})] if kept else tasks
+
+    def _shortened(self, task: Message, tokens: int) -> Message:
+        return (
+            task if self._size(task) <= tokens else task.changed(content=cut(task.text, tokens, self.history.counter))
+        )
+
+    def _tasks(self) -> list[Message]:
+        """The first message of a person, and the last."""
+        first = next((one for one in self.history if one.role is Role.HUMAN), None)
+        last, read = first, AT_ONCE
+        while first is not None and last is first:
+            found = self.history.last(read)
+            last = next((one for one in reversed(found) if one.role is Role.HUMAN), first)
+            if len(found) < read:
+                break
+            read *= 8
+        return [] if first is None or last is None else [first] if last.id == first.id else [first, last]
+
+    def _with_recent_whole(self, view: list[Message]) -> list[Message]:
+        """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
+        left = self.tokens - sum(map(self._size, view)) - sum(map(self._size, self._notes(view)))
+        for place in range(len(view) - 1, max(len(view) - self._keep_recent, 0) - 1, -1):
+            preview = view[place]
+            if not preview.tool_results or READ_TOOL not in preview.text:
+                continue
+            [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
+            # Its handle goes into the list.
+            more = self._size(whole) - self._size(preview) + _LISTED_TOKENS
+            if more <= left:
+                view[place], left = whole, left - more
+        return view
+
+
+class Turns(History):
+    """A conversation in which each step of an agent starts a round: an answer, or a tool call with its result.
+
+    Strategies fold and keep whole rounds, and in a plain ``History`` only a person's message starts one.
+    """
+
+    def add(self, *messages: Message) -> list[Message]:
+        stored: list[Message] = []
+        with transaction_of(self):
+            for message in messages:
+                if message.role is Role.AI and self._is_complete():
+                    self.end_round()
+                stored += super().add(message)
+        return stored
+
+    def _is_complete(self) -> bool:
+        """Whether an agent has spoken in the current round and no tool call waits for its result."""
+        round_ = self.latest_round()
+        if round_ is None:
+            return True
+        return any(one.role is Role.AI for one in round_.messages) and first_waiting(round_.messages) is None
 
 
 _HANDLE: Final = 16
@@ -243,8 +355,8 @@ class Previews:
         assert isinstance(part, ToolResult)
         text = part.text
         beginning = int(self._shown * _HEAD_SHARE)
-        head = _cut(text, beginning, self._counter)
-        tail = _cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
+        head = cut(text, beginning, self._counter)
+        tail = cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
         words = _LEFT_OUT[en_or_zh(head or text[:200])]
         notice = words.format(count=len(text) - len(head) - len(tail), tool=READ_TOOL, handle=handle)
         lines = "\n".join(line for line in (head, notice, tail) if line)
@@ -252,7 +364,7 @@ class Previews:
         return msgspec.structs.replace(part, content=(Text(lines), *others))
 
 
-def _cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> str:
+def cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> str:
     """The beginning or end of a text, within a limit of tokens and close to it."""
     most = _GENEROUS * limit
     kept = (text[-most:] if end else text[:most]) if most else ""
@@ -359,8 +471,8 @@ class _Folding(SummaryBuffer):
         self,
         history: HistoryReader,
         tokens: int,
-        summariser: Summariser | ChatModel | None,
         *,
+        summariser: Summariser | ChatModel | None,
         keep_recent: int,
         system: bool,
         name: str,

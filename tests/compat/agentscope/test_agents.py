@@ -16,16 +16,26 @@ from hypothesis import strategies as st
 
 from memwell.compat.agentscope.agents import (
     AgentBase,
+    FanoutPipeline,
     JSONSession,
     MemwellSession,
     MsgHub,
+    RedisSession,
+    SequentialPipeline,
     SessionBase,
     SessionNotFound,
     StateModule,
+    fanout_pipeline,
+    sequential_pipeline,
+    stream_printing_messages,
 )
+from memwell.compat.agentscope.memories import InMemoryMemory
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import FileError, InvalidInput
 from memwell.runtime.agents import Channel
+from tests.compat.agentscope import original
+from tests.compat.conftest import RunWithOriginals
+from tests.servers import redis_server
 
 
 class Speaker(AgentBase):
@@ -113,10 +123,10 @@ async def test_the_arguments_of_a_hub_are_those_of_agentscope():
 async def test_what_is_no_message_is_refused_where_the_mistake_is():
     one, other = speakers(2)
     async with MsgHub([one, other]) as hub:
-        with pytest.raises(InvalidInput, match="agents exchange Msg"):
+        with pytest.raises(InvalidInput, match="expected a Msg"):
             await one("just text")
         for bad in ("text", None, [Msg("a", "x", "user"), 3]):
-            with pytest.raises(InvalidInput, match="agents exchange Msg"):
+            with pytest.raises(InvalidInput, match="expected a Msg"):
                 await hub.broadcast(bad)  # type: ignore[arg-type]
         assert other.heard == []
         assert await one(None) is None
@@ -150,7 +160,7 @@ async def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys:
         {"type": "text", "text": "你好"},
     ]
     await agent.print(message)
-    agent.disable_console_output()
+    agent.set_console_output_enabled(False)
     await agent.print(message)
     shown = capsys.readouterr().out
     assert shown.startswith("小明(thinking): hm\n小明: 你好\n{")
@@ -290,3 +300,230 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path):
     with pytest.raises(FileError, match="cannot be written"):
         asyncio.run(JSONSession(str(tmp_path)).save_session_state("s", counter=Counter()))
     assert sorted(os.listdir(tmp_path)) == ["file", "s.json"]
+
+
+# Pipelines
+
+
+class Counting(Speaker):
+    async def reply(self, msg: Any = None, step: int = 1) -> Any:
+        number = int(msg.content) + step
+        msg.content = str(number)
+        await self.print(msg, last=number % 2 == 0)
+        await asyncio.sleep(0)
+        return msg
+
+
+async def test_pipelines_call_agents_one_after_the_other_or_all_at_once():
+    agents = [Counting(str(number)) for number in range(3)]
+    one = Msg("user", "1", "user")
+    assert (await sequential_pipeline(agents, one)).content == "4"
+    assert (await SequentialPipeline(agents)(Msg("user", "1", "user"))).content == "4"
+    assert await sequential_pipeline([], one) is one
+    for gather in (True, False):
+        asked = Msg("user", "1", "user")
+        answers = await fanout_pipeline(agents, asked, gather, step=2)
+        assert [each.content for each in answers] == ["3", "3", "3"]
+        assert asked.content == "1", "each has a copy"
+        assert [each.content for each in await FanoutPipeline(agents, gather)(asked)] == ["2", "2", "2"]
+
+
+async def test_what_agents_print_is_streamed_until_the_coroutine_ends():
+    agents = [Counting("a"), Counting("b")]
+    work = sequential_pipeline(agents, Msg("user", "1", "user"))
+    printed = [(msg.content, last) async for msg, last in stream_printing_messages(agents, work)]
+    assert printed == [("2", True), ("3", False)]
+    work = sequential_pipeline(agents, Msg("user", "1", "user"))
+    with_speech = [item async for item in stream_printing_messages(agents, work, yield_speech=True)]
+    assert [len(item) for item in with_speech] == [3, 3]
+    assert [agent.msg_queue for agent in agents] == [None, None]
+    with pytest.raises(ValueError, match="no number"):
+        _ = [item async for item in stream_printing_messages(agents, agents[0](Msg("user", "no number", "user")))]
+
+
+async def test_a_reader_that_stops_cancels_the_coroutine():
+    agent, ended = Counting("a"), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await agent(Msg("user", "1", "user"))
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    stream = stream_printing_messages([agent], work())
+    assert (await anext(stream))[0].content == "2"
+    await stream.aclose()
+    await ended.wait()
+
+
+async def test_sessions_in_redis(tmp_path: Path):
+    with redis_server(tmp_path) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        module = Saved()
+        module.value = 7
+        async with RedisSession(port=port, key_prefix="app:") as session:
+            await session.save_session_state("s", module=module)
+        other = Saved()
+        async with RedisSession(port=port, key_prefix="app:", key_ttl=100) as session:
+            await session.load_session_state("s", "default_user", module=other)
+            assert other.value == 7
+            sessions = session._sessions("default_user")
+            [entry] = sessions._kv.scan(sessions._space).items
+            assert entry.expires is not None, "a use renews the time"
+        async with RedisSession(port=port) as session:
+            with pytest.raises(SessionNotFound):
+                await session.load_session_state("s", allow_not_exist=False, module=other)
+
+
+class Saved(StateModule):
+    def __init__(self) -> None:
+        self.value = 0
+        self.register_state("value")
+
+
+# Objects of AgentScope's own, taken by their shape
+
+
+async def test_an_agent_of_agentscope_works_with_our_memory_hub_and_session(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    original.load(monkeypatch)
+    theirs: Any = original.AgentBase("theirs", InMemoryMemory())
+    ours = Speaker("ours")
+    assert (await theirs(original.Msg("user", "Hello.", "user"))).content == "theirs knows 1"
+    assert [(one.id[:6], one.content) for one in await theirs.memory.get_memory()] == [
+        ("theirs", "Hello."),
+        ("theirs", "theirs knows 1"),
+    ]
+    welcome: Any = original.Msg("host", "Welcome.", "system")
+    async with MsgHub([theirs, ours], welcome) as hub:
+        await theirs(Msg("user", "And ours.", "user"))
+        await ours(Msg("ours", "I speak.", "assistant"))
+        assert hub.participants == [theirs, ours]
+        assert hub.delete(theirs) == 1
+        await ours(Msg("ours", "Unheard.", "assistant"))
+        hub.add(theirs)
+        assert hub.participants == [ours, theirs]
+        assert hub.failures == []
+    await theirs(None)
+    assert [one.content for one in ours.heard] == ["Welcome.", "theirs knows 4"]
+    assert [one.content for one in await theirs.memory.get_memory()][2:] == [
+        "Welcome.",
+        "And ours.",
+        "theirs knows 4",
+        "I speak.",
+        "theirs knows 6",
+    ]
+    session = JSONSession(str(tmp_path))
+    await session.save_session_state("s", agent=theirs)
+    twin: Any = original.AgentBase("twin", InMemoryMemory())
+    await session.load_session_state("s", agent=twin)
+    assert (twin.asked, await twin.memory.size()) == (3, 7)
+    nested: Any = StateModule()
+    nested.agent = theirs
+    assert nested.state_dict()["agent"]["asked"] == 3
+
+
+async def test_our_agents_join_pipelines_and_hubs_of_agentscope(monkeypatch: pytest.MonkeyPatch):
+    original.load(monkeypatch)
+    theirs: Any = original.AgentBase("theirs", InMemoryMemory())
+    ours: Any = Speaker("ours")
+    assert issubclass(ours.__class__, original.AgentBase)
+    assert isinstance(Msg("a", "b", "user"), original.Msg)
+    assert isinstance(InMemoryMemory(), original.MemoryBase)
+    assert (await sequential_pipeline([ours, theirs], original.Msg("user", "Hi.", "user"))).content == "theirs knows 1"
+    # As its hub does it.
+    for agent in (ours, theirs):
+        agent.reset_subscribers("hub", [ours, theirs])
+    await ours(Msg("ours", "I speak.", "assistant"))
+    await theirs(None)
+    assert ours.heard[0].content == "theirs knows 3"
+    assert await theirs.memory.size() == 4
+
+
+def test_the_real_agentscope_works_with_the_room(run_with_originals: RunWithOriginals):
+    assert run_with_originals("agentscope", REAL) == [
+        "answer 1",
+        "4 messages, ours",
+        "restored 4",
+        "['answer 3', 'ours heard 1']",
+        "['Welcome.', 'ours heard 3', 'answer 4']",
+        "['Again.', 'ours heard 6', 'answer 5']",
+        "Successfully recorded 1 memory/memories to personal memory.",
+        "I am allergic to peanuts.",
+    ]
+
+
+REAL = """
+import asyncio, tempfile
+from agentscope.agent import ReActAgent
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.message import Msg as TheirMsg, TextBlock
+from agentscope.model import ChatModelBase, ChatResponse
+from agentscope.pipeline import MsgHub as TheirHub, sequential_pipeline
+from agentscope.tool import Toolkit
+from memwell.compat.agentscope import AgentBase, InMemoryMemory, JSONSession, Msg, MsgHub, ReMePersonalLongTermMemory
+
+
+class Model(ChatModelBase):
+    def __init__(self):
+        super().__init__("model", False)
+        self.calls = 0
+
+    async def __call__(self, messages, **options):
+        self.calls += 1
+        return ChatResponse(content=[TextBlock(type="text", text=f"answer {self.calls}")])
+
+
+class Ours(AgentBase):
+    def __init__(self):
+        super().__init__()
+        self.memory = InMemoryMemory()
+        self.set_console_output_enabled(False)
+
+    async def observe(self, msg):
+        await self.memory.add(msg)
+
+    async def reply(self, msg=None):
+        await self.memory.add(msg)
+        answer = Msg("ours", f"ours heard {await self.memory.size()}", "assistant")
+        await self.memory.add(answer)
+        return answer
+
+
+def made(**options):
+    agent = ReActAgent("ann", "You help.", Model(), OpenAIChatFormatter(), Toolkit(), memory=InMemoryMemory(), **options)
+    agent.set_console_output_enabled(False)
+    return agent
+
+
+async def main():
+    agent, ours = made(), Ours()
+    print((await agent(TheirMsg("user", "Hello.", "user"))).get_text_content())
+    await agent(Msg("user", "Hello again.", "user"))
+    known = await agent.memory.get_memory()
+    print(len(known), "messages,", "ours" if all(type(one) is Msg for one in known) else "theirs")
+    with tempfile.TemporaryDirectory() as folder:
+        await JSONSession(folder).save_session_state("s", agent=agent)
+        twin = made()
+        await JSONSession(folder).load_session_state("s", agent=twin)
+        print("restored", await twin.memory.size())
+    said = await sequential_pipeline([agent, ours], TheirMsg("user", "Go on.", "user"))
+    print([one.get_text_content() for one in await ours.memory.get_memory()])
+    for hub, greeting in ((TheirHub, "Welcome."), (MsgHub, "Again.")):
+        async with hub([agent, ours], TheirMsg("host", greeting, "system")):
+            await ours(None)
+            await agent(None)
+        print([one.get_text_content() for one in await ours.memory.get_memory()][-3:])
+    async with ReMePersonalLongTermMemory(user_name="ann", store="memory:") as remembered:
+        agent = made(long_term_memory=remembered, long_term_memory_mode="both")
+        call = {"thinking": "said", "content": ["I am allergic to peanuts."]}
+        use = {"type": "tool_use", "id": "1", "name": "record_to_memory", "input": call}
+        async for piece in await agent.toolkit.call_tool_function(use):
+            print(piece.content[0]["text"])
+        print(await remembered.retrieve(TheirMsg("user", "What must I not eat?", "user")))
+
+
+asyncio.run(main())
+"""

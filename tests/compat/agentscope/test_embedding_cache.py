@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell._asyncify import block_on
 from memwell.compat.agentscope.embedding_cache import FileEmbeddingCache, _from_npy
 from memwell.errors import FileError, InvalidInput
 
@@ -61,11 +62,11 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(
     cache: FileEmbeddingCache, identifier: Any, tmp_path: Path
 ):
-    cache.store_sync(VECTORS, identifier)
+    block_on(cache.store(VECTORS, identifier))
     np.save(tmp_path / "theirs.npy", VECTORS)
     assert file_of(cache, identifier).read_bytes() == (tmp_path / "theirs.npy").read_bytes()
     assert held(cache) == {file_of(cache, identifier).name}
-    assert cache.retrieve_sync(identifier) == VECTORS
+    assert block_on(cache.retrieve(identifier)) == VECTORS
 
 
 @pytest.mark.parametrize(
@@ -78,30 +79,30 @@ def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(
 )  # fmt: skip
 def test_a_file_that_numpy_wrote_is_read(cache: FileEmbeddingCache, array: np.ndarray[Any, Any]):
     np.save(file_of(cache, "text"), array)
-    np.testing.assert_equal(cache.retrieve_sync("text"), array.tolist())
+    np.testing.assert_equal(block_on(cache.retrieve("text")), array.tolist())
 
 
 def test_what_is_there_stays_unless_it_is_to_be_overwritten(cache: FileEmbeddingCache):
-    cache.store_sync(VECTORS, "text")
-    cache.store_sync([[9.0]], "text")
-    assert cache.retrieve_sync("text") == VECTORS
-    cache.store_sync([[9.0]], "text", overwrite=True)
-    assert cache.retrieve_sync("text") == [[9.0]]
-    cache.remove_sync("text")
-    assert cache.retrieve_sync("text") is None
+    block_on(cache.store(VECTORS, "text"))
+    block_on(cache.store([[9.0]], "text"))
+    assert block_on(cache.retrieve("text")) == VECTORS
+    block_on(cache.store([[9.0]], "text", overwrite=True))
+    assert block_on(cache.retrieve("text")) == [[9.0]]
+    block_on(cache.remove("text"))
+    assert block_on(cache.retrieve("text")) is None
     with pytest.raises(FileNotFoundError, match=r"File .*\.npy does not exist\."):
-        cache.remove_sync("text")
+        block_on(cache.remove("text"))
     file_of(cache, "text").mkdir()
     with pytest.raises(FileError, match="exists but is not a file"):
-        cache.store_sync(VECTORS, "text")
+        block_on(cache.store(VECTORS, "text"))
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path):
     cache = FileEmbeddingCache(tmp_path, max_file_number=3)
     for number in range(5):
-        cache.store_sync(VECTORS, number)
+        block_on(cache.store(VECTORS, number))
         # Reading makes nothing younger.
-        assert cache.retrieve_sync(0) is None or number < 3
+        assert block_on(cache.retrieve(0)) is None or number < 3
     assert held(cache) == {file_of(cache, number).name for number in (2, 3, 4)}
 
 
@@ -109,9 +110,9 @@ def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
     cache = FileEmbeddingCache(tmp_path, max_cache_size=1)
     half = [[1.0] * 60_000]
     for number in range(4):
-        cache.store_sync(half, number)
+        block_on(cache.store(half, number))
     assert held(cache) == {file_of(cache, number).name for number in (2, 3)}
-    cache.store_sync([[1.0] * 200_000], "larger than the cache")
+    block_on(cache.store([[1.0] * 200_000], "larger than the cache"))
     assert held(cache) == set()
 
 
@@ -119,11 +120,11 @@ def test_files_written_in_one_tick_go_in_the_order_of_writing(tmp_path: Path):
     """Upstream sorts by a time that several files may share, and may drop the one it has just written."""
     cache = FileEmbeddingCache(tmp_path, max_file_number=2)
     for number in range(2):
-        cache.store_sync(VECTORS, number)
+        block_on(cache.store(VECTORS, number))
         os.utime(file_of(cache, number), (1000, 1000))
     # A stranger has changed the files, so the folder is looked through.
     os.utime(tmp_path, (2000, 2000))
-    cache.store_sync(VECTORS, 2)
+    block_on(cache.store(VECTORS, 2))
     assert held(cache) == {file_of(cache, number).name for number in (1, 2)}
 
 
@@ -132,8 +133,8 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
     np.save(tmp_path / "experiment.npy", [1.0])
     cache = FileEmbeddingCache(tmp_path, max_file_number=1, max_cache_size=1)
     for number in range(3):
-        cache.store_sync(VECTORS, number)
-    cache.clear_sync()
+        block_on(cache.store(VECTORS, number))
+    block_on(cache.clear())
     assert held(cache) == {"experiment.npy"}
 
 
@@ -141,10 +142,14 @@ def test_what_is_no_vectors_no_identifier_or_no_setting_is_refused(cache: FileEm
     """Upstream pickles what numpy has no numbers for, and cannot read it again."""
     for vectors in ([[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]):
         with pytest.raises(InvalidInput, match="embeddings must be vectors"):
-            cache.store_sync(vectors, "text")  # type: ignore[arg-type]
+            block_on(cache.store(vectors, "text"))  # type: ignore[arg-type]
     identifiers: list[Any] = [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}]
     for identifier in identifiers:
-        for call in (lambda name: cache.store_sync(VECTORS, name), cache.retrieve_sync, cache.remove_sync):
+        for call in (
+            lambda name: block_on(cache.store(VECTORS, name)),
+            lambda name: block_on(cache.retrieve(name)),
+            lambda name: block_on(cache.remove(name)),
+        ):
             with pytest.raises(InvalidInput, match="plain JSON"):
                 call(identifier)
     settings: list[dict[str, Any]] = [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}]
@@ -156,13 +161,13 @@ def test_what_is_no_vectors_no_identifier_or_no_setting_is_refused(cache: FileEm
 
 def test_half_a_file_is_no_file_and_is_written_anew(cache: FileEmbeddingCache):
     """Upstream writes in place: who is killed leaves half a file, which raises for ever and is never replaced."""
-    cache.store_sync(VECTORS, "text")
+    block_on(cache.store(VECTORS, "text"))
     whole = file_of(cache, "text").read_bytes()
     for size in range(len(whole)):
         file_of(cache, "text").write_bytes(whole[:size])
-        assert cache.retrieve_sync("text") is None
-    cache.store_sync(VECTORS, "text")
-    assert cache.retrieve_sync("text") == VECTORS
+        assert block_on(cache.retrieve("text")) is None
+    block_on(cache.store(VECTORS, "text"))
+    assert block_on(cache.retrieve("text")) == VECTORS
 
 
 @given(
@@ -209,7 +214,7 @@ def test_a_kill_leaves_every_file_readable(tmp_path: Path):
         one.communicate(timeout=60)
         for name in held(cache):
             assert np.load(tmp_path / name).shape == (1, 300)
-        cache.store_sync([[1.0] * 300], "ours", overwrite=True)
+        block_on(cache.store([[1.0] * 300], "ours", overwrite=True))
         assert len(held(cache)) <= 40
 
 

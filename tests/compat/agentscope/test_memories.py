@@ -563,3 +563,23 @@ async def test_reading_by_mark_and_adding_read_no_more_than_they_need() -> None:
     assert counted.read <= 8
     assert await memory.delete_by_mark("hint") == 2
     assert counted.read <= 12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_messages_are_deleted_by_their_place_and_retrieved_by_their_words(kind: str, tmp_path: Path, port: int):
+    memory = cast(Any, World(kind, tmp_path, port).made())
+    said = [Msg("ann", text, "user") for text in ("I live in Oslo.", "Tea, please.", "Oslo is cold.", "Good night.")]
+    await memory.add(said, allow_duplicates=False)
+    assert await memory.delete(1) == 1
+    assert await memory.delete(index=[2]) == 1
+    with pytest.raises(IndexError, match="no message at 2; there are 2"):
+        await memory.delete([0, 2])
+    with pytest.raises(WrongType):
+        await memory.delete(["x", 1])
+    assert [one.content for one in await memory.get_memory()] == ["I live in Oslo.", "Oslo is cold."]
+    await memory.add(said[0], allow_duplicates=True)
+    assert await memory.delete(2) == 1, "of two with one id the one at this place"
+    assert [one.id for one in await memory.retrieve("Where is it cold?")] == [said[2].id]
+    assert {one.id for one in await memory.retrieve(Msg("ann", "Oslo", "user"), limit=5)} == {said[0].id, said[2].id}
+    assert len(await memory.retrieve("Oslo", limit=1)) == 1
+    assert await memory.retrieve("") == []

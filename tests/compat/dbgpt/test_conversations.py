@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,6 @@ from memwell.compat.dbgpt.messages import (
 from memwell.compat.dbgpt.storage import (
     BackendStorage,
     InMemoryStorage,
-    MsgpackSerializer,
     QuerySpec,
     ResourceIdentifier,
     StorageError,
@@ -45,11 +44,12 @@ from memwell.compat.dbgpt.storage import (
 from memwell.compat.langchain import MemwellChatMessageHistory
 from memwell.compat.langchain.messages import AIMessage as LangChainAI
 from memwell.compat.langchain.messages import HumanMessage as LangChainHuman
-from memwell.errors import InvalidInput
+from memwell.errors import ConfigurationError, InvalidInput
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import close_shared
-from tests.compat.dbgpt.dict_storage import DictStorage
+from tests.compat.conftest import RunWithOriginals
+from tests.compat.dbgpt.dict_storage import DictStorage, Reversed, TheirStorage
 
 
 def talk(rounds: int = 3) -> OnceConversation:
@@ -173,9 +173,11 @@ class Untouched(StorageItemAdapter[Any, dict[str, Any]]):
 
 
 def _storages(kind: str, backend: Backend) -> Storages:
-    shared = BackendStorage[Any](backend, "conversations")
+    shared, theirs = BackendStorage[Any](backend, "conversations"), cast(Any, TheirStorage())
     kinds: dict[str, Callable[[], Storages]] = {
-        "memory": lambda: (InMemoryStorage(MsgpackSerializer()), InMemoryStorage()),
+        "memory": lambda: (InMemoryStorage(Reversed()), InMemoryStorage()),
+        "serializer": lambda: (shared, BackendStorage(backend, "messages", serializer=Reversed())),
+        "theirs": lambda: (theirs, theirs),
         "file": lambda: (shared, BackendStorage(backend, "messages")),
         "foreign": lambda: (DictStorage(), DictStorage()),
         "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())), "mixed": lambda: (DictStorage(), shared),
@@ -184,10 +186,10 @@ def _storages(kind: str, backend: Backend) -> Storages:
     return kinds[kind]()
 
 
-SAFE = ["memory", "file", "adapter", "mixed", "inside"]
+SAFE = ["memory", "file", "adapter", "serializer", "mixed", "inside"]
 
 
-@pytest.fixture(params=[*SAFE, "foreign"])
+@pytest.fixture(params=[*SAFE, "foreign", "theirs"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Makes a conversation, over and over, in the same storages."""
     independent = request.param != "inside"
@@ -736,3 +738,121 @@ def test_a_message_as_an_item() -> None:
         item.merge(Note("c"))
     with pytest.raises(InvalidInput):
         MessageStorageItem("c", 3, {}).to_message()
+
+
+def test_a_serializer_of_the_users_own_writes_messages_too(tmp_path: Path) -> None:
+    with open_backend(tmp_path / "chat.db") as backend:
+        storage = BackendStorage[Any](backend, serializer=Reversed())
+        talk = StorageConversation("c", conv_storage=storage, message_storage=storage)
+        talk.add_user_message("The secret is 4711.")
+        talk.end_current_round()
+        again = StorageConversation("c", conv_storage=storage, message_storage=storage)
+        assert words(again) == ["The secret is 4711."]
+        with pytest.raises(InvalidInput, match="serializer"):
+            storage.history("c")
+    assert b"4711" not in b"".join(one.read_bytes() for one in tmp_path.iterdir())
+
+
+class _TheirMessage:
+    """A MessageStorageItem of DB-GPT's own, by its shape."""
+
+    _serializer = None
+
+    def __init__(self, conv_uid: str, index: int, message_detail: dict[str, Any]) -> None:
+        self.conv_uid, self.index, self.message_detail = conv_uid, index, message_detail
+        self.identifier = MessageIdentifier(conv_uid, index)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"conv_uid": self.conv_uid, "index": self.index, "message_detail": self.message_detail}
+
+    def set_serializer(self, serializer: Any) -> None:
+        self._serializer = serializer
+
+
+def test_messages_of_dbgpts_own_class_are_a_conversation_like_any_other() -> None:
+    storage = InMemoryStorage[Any]()
+    said = [HumanMessage("Hello.", 0, 1), AIMessage("Hi.", 1, 1)]
+    storage.save_list([_TheirMessage("c", one.index, one.to_dict()) for one in said])
+    assert [one.text for one in storage.history("c")] == ["Hello.", "Hi."]
+    talk = StorageConversation("c", conv_storage=storage, message_storage=storage)
+    assert talk.messages == said
+    found: Any = storage.load(MessageIdentifier("c", 1), _TheirMessage)
+    assert (type(found), found.message_detail) == (_TheirMessage, said[1].to_dict())
+
+
+def test_what_is_no_storage_is_refused_with_the_reason() -> None:
+    class Half:
+        def load(self) -> None: ...
+
+    with pytest.raises(InvalidInput, match="no storage of conversations: it has no save_list, save_or_update, "):
+        StorageConversation("c", conv_storage=cast(Any, Half()))
+    with pytest.raises(ConfigurationError, match="URL or a path"):
+        StorageConversation("c", conv_storage=cast(Any, object()))
+
+
+def test_the_real_dbgpt_works_with_the_room(run_with_originals: RunWithOriginals) -> None:
+    assert run_with_originals("dbgpt", REAL) == [
+        "ours in theirs: ['hi', 'hello', 'more']",
+        "theirs in theirs that ours wrote: ['hi', 'hello', 'more']",
+        "theirs in ours: ['hi', 'hello', 'more']",
+        "ours in ours that theirs wrote: ['hi', 'hello', 'more']",
+        "3 messages in a conversation of memwell",
+        "their client over our storage: Paris",
+        "our client over their storage: Paris",
+    ]
+
+
+REAL = """
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dbgpt.core.interface.message import StorageConversation as TheirConversation
+from dbgpt.core.interface.storage import InMemoryStorage as TheirStorage
+from dbgpt.storage.cache.llm_cache import LLMCacheClient as TheirClient
+from dbgpt.storage.cache.manager import LocalCacheManager
+from dbgpt.storage.cache.storage.base import MemoryCacheStorage as TheirCache
+from dbgpt.util.serialization.json_serialization import JsonSerializer
+from memwell.compat.dbgpt import InMemoryStorage, LLMCacheClient, MemoryCacheStorage, StorageConversation
+
+
+def opened(kind, storage):
+    return kind("c", conv_storage=storage, message_storage=storage)
+
+
+def said(kind, storage):
+    return [one.content for one in opened(kind, storage).messages]
+
+
+def spoken(kind, storage):
+    talk = opened(kind, storage)
+    talk.start_new_round()
+    talk.add_user_message("hi")
+    talk.add_ai_message("hello")
+    talk.end_current_round()
+    talk.start_new_round()
+    talk.add_user_message("more")
+    talk.end_current_round()
+    return storage
+
+
+theirs, ours = spoken(StorageConversation, TheirStorage()), spoken(TheirConversation, InMemoryStorage())
+print("ours in theirs:", said(StorageConversation, theirs))
+print("theirs in theirs that ours wrote:", said(TheirConversation, theirs))
+print("theirs in ours:", said(TheirConversation, ours))
+print("ours in ours that theirs wrote:", said(StorageConversation, ours))
+print(len(ours.history("c")), "messages in a conversation of memwell")
+
+
+class Manager(LocalCacheManager):
+    executor = ThreadPoolExecutor(1)
+
+
+async def cached(client):
+    key = client.new_key(prompt="What is the capital of France?", model_name="m")
+    await client.set(key, client.new_value(output={"error_code": 0, "text": "Paris"}))
+    return (await client.get(key)).get_value().output.text
+
+
+manager = Manager(None, JsonSerializer(), MemoryCacheStorage())
+print("their client over our storage:", asyncio.run(cached(TheirClient(manager))))
+print("our client over their storage:", asyncio.run(cached(LLMCacheClient(TheirCache()))))
+"""

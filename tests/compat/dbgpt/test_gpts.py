@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell._asyncify import block_on
 from memwell.compat.dbgpt.gpts import (
     _KEY,
-    ActionOutput,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,
@@ -29,6 +29,7 @@ from memwell.compat.dbgpt.gpts import (
     _as_core,
     _as_gpts,
     _plain_views,
+    _Report,
     _reported,
     dialogue_markdown,
 )
@@ -51,17 +52,11 @@ def test_a_plan_comes_back_from_its_dictionary_with_its_title(plan: GptsPlan) ->
     assert GptsPlan.from_dict({**plan.to_dict(), "gmt_create": 1}) == plan
 
 
-def test_messages_and_action_outputs_come_back_from_their_dictionaries_also_through_json() -> None:
+def test_messages_come_back_from_their_dictionaries_also_through_json() -> None:
     message = GptsMessage("c", "A", "B", "ai", "好", rounds=2, created_at=datetime(2025, 1, 2, 3, 4, tzinfo=UTC))
     assert GptsMessage.from_dict(message.to_dict()) == message
     assert GptsMessage.from_dict(json.loads(json.dumps(message.to_dict(), default=datetime.isoformat))) == message
-    output = ActionOutput("done", view="**done**", next_speakers=["B"], resource_value={"k": [1]})
-    assert ActionOutput.from_dict(output.to_dict()) == output
-    failed = ActionOutput.from_dict({"content": "no rows", "is_exe_success": False})
-    assert failed is not None
-    assert failed.observations == "no rows"
-    assert ActionOutput.from_dict({}) is None
-    for kind in (GptsPlan, GptsMessage, ActionOutput):
+    for kind in (GptsPlan, GptsMessage):
         with pytest.raises(InvalidInput, match=kind.__name__):
             kind.from_dict({"conv_idx": 1})
     with pytest.raises(InvalidInput, match="created_at"):
@@ -71,7 +66,7 @@ def test_messages_and_action_outputs_come_back_from_their_dictionaries_also_thro
 @pytest.mark.parametrize("report", ["not JSON", "[1]", "3", '{"content": 3}', "{}", "[" * 5000])
 def test_a_report_that_is_no_output_is_its_own_content(report: str) -> None:
     message = GptsMessage("c", "A", "B", "ai", "x", is_success=False, action_report=report)
-    assert _reported(message) == ActionOutput(report, is_exe_success=False)
+    assert _reported(message) == _Report(report, is_exe_success=False)
 
 
 ROLES = st.sampled_from(
@@ -306,58 +301,44 @@ def contents(messages: list[GptsMessage]) -> list[str]:
 
 def test_an_agent_finds_what_it_received_too() -> None:
     memory = GptsMemory()
-    memory.append_message_sync("c", said("1", "Human", "Planner"))
-    memory.append_message_sync("c", said("2", "Planner", "Coder"))
-    memory.append_message_sync("c", said("3", "Coder", "Planner"))
-    assert contents(memory.get_agent_messages_sync("c", "Coder")) == ["2", "3"]
-    assert contents(memory.get_agent_messages_sync("c", "Human")) == ["1"]
-    assert memory.get_agent_messages_sync("c", "nobody") == []
-
-
-def test_the_history_of_an_agent_is_what_its_actions_gave() -> None:
-    memory = GptsMemory()
-    report = json.dumps({"content": "42 rows"})
-    # Two questions before the first answer: nothing depends on them coming in pairs.
-    for message in (
-        said("q"),
-        said("q2"),
-        said("a", "Coder", "Planner", action_report=report),
-        said("b", "Coder", "Planner"),
-    ):
-        memory.append_message_sync("c", message)
-    memory.append_message_sync("c", said("x", "Coder", "Planner", action_report="no JSON"))
-    assert [one.content for one in memory.get_agent_history_memory_sync("c", "Coder")] == ["42 rows", "no JSON"]
-    assert memory.get_agent_history_memory_sync("c", "Planner") == []
+    block_on(memory.append_message("c", said("1", "Human", "Planner")))
+    block_on(memory.append_message("c", said("2", "Planner", "Coder")))
+    block_on(memory.append_message("c", said("3", "Coder", "Planner")))
+    assert contents(block_on(memory.get_agent_messages("c", "Coder"))) == ["2", "3"]
+    assert contents(block_on(memory.get_agent_messages("c", "Human"))) == ["1"]
+    assert block_on(memory.get_agent_messages("c", "nobody")) == []
 
 
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "agents.db"
     memory = GptsMemory(store=path)
     memory.init("c")
-    memory.append_message_sync("c", said("1"))
+    block_on(memory.append_message("c", said("1")))
     memory.plans_memory.batch_save([GptsPlan("c", 1, "x", "title")])
     close_shared()
     again = GptsMemory(store=path)
     again.init("c")
-    assert contents(again.get_messages_sync("c")) == ["1"]
+    assert contents(block_on(again.get_messages("c"))) == ["1"]
     # What comes after the restart does not hide what was there before.
-    again.append_message_sync("c", said("2"))
-    assert contents(again.get_messages_sync("c")) == ["1", "2"]
+    block_on(again.append_message("c", said("2")))
+    assert contents(block_on(again.get_messages("c"))) == ["1", "2"]
     assert again.plans_memory.get_by_conv_id("c")[0].sub_task_title == "title"
 
 
 def test_what_was_said_before_comes_first_and_once() -> None:
     memory = GptsMemory()
     stored = said("stored")
-    memory.append_message_sync("c", stored)
+    block_on(memory.append_message("c", stored))
     earlier = GptsMessage("c_0", "Human", "Planner", "human", "earlier")
     memory.init("c", history_messages=[earlier, stored], start_round=1)
     earlier.content = "changed"
-    assert contents(memory.get_messages_sync("c")) == ["earlier", "stored"]
-    assert "earlier" not in memory.app_link_chat_message_sync("c")
-    assert "stored" in memory.app_link_chat_message_sync("c")
+    assert contents(block_on(memory.get_messages("c"))) == ["earlier", "stored"]
+    block_on(memory.push_message("c"))
+    view = block_on(memory.channels["c"].get())
+    assert "stored" in view
+    assert "earlier" not in view
     memory.clear("c")
-    assert contents(memory.get_messages_sync("c")) == ["stored"]
+    assert contents(block_on(memory.get_messages("c"))) == ["stored"]
 
 
 async def test_plain_views_for_who_wants_no_blocks() -> None:
@@ -370,18 +351,15 @@ async def test_plain_views_for_who_wants_no_blocks() -> None:
     await memory.complete("c")
     views = [view async for view in memory.chat_messages("c")]
     assert [[one["markdown"] for one in view] for view in views] == [["1"], ["1", "wri"], ["1", "ting"]]
-    assert views[0] == await memory.simple_message("c")
-    assert await memory.agent_stream_message("x", False) == [
-        dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "x"}
-    ]
+    assert views[2][1] == dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "ting"}
 
 
 def test_without_a_reader_nothing_waits() -> None:
     memory = GptsMemory(channel_size=2)
     memory.init("c")
     for number in range(10):
-        memory.append_message_sync("c", said(str(number)))
-    memory.complete_sync("c")
+        block_on(memory.append_message("c", said(str(number))))
+    block_on(memory.complete("c"))
     queue = memory.queue("c")
     assert queue is not None
     views = list(queue)
@@ -412,8 +390,8 @@ def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
     memory = GptsMemory()
     for bad in (said("x", app_code="\0"), said("\0"), GptsMessage("other", "A", "B", "ai", "x")):
         with pytest.raises(InvalidInput):
-            memory.append_message_sync("c", bad)
-    assert memory.get_messages_sync("c") == []
+            block_on(memory.append_message("c", bad))
+    assert block_on(memory.get_messages("c")) == []
     with pytest.raises(InvalidInput):
         memory.init("")
     with pytest.raises(InvalidInput):
@@ -462,7 +440,7 @@ async def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None
     for number in range(4):
         await memory.append_message("c", said(str(number)))
     await memory.complete("c")
-    last = await memory.app_link_chat_message("c")
+    last = dialogue_markdown(await memory.get_messages("c"))
     seen = await asyncio.gather(*watching)
     assert [views[-1] for views in seen] == [last] * readers
     assert all(views.count(last) == 1 for views in seen)
@@ -476,6 +454,24 @@ async def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
     await memory.push_message("c", "wri")
     queue = memory.queue("c")
     assert queue is not None
-    assert await queue.get() == await memory.agent_stream_message("wri")
+    view = await queue.get()
+    assert view.startswith("```agent-messages\n")
+    assert json.loads(view.splitlines()[1])[0]["markdown"] == "wri"
     await memory.complete("c")
     assert await queue.get() == DONE
+
+
+async def test_the_maps_of_open_conversations_are_those_of_the_document() -> None:
+    memory = GptsMemory()
+    before = GptsMessage("c", "Human", "Planner", "user", "Before.")
+    memory.init("c", enable_vis_message=False, history_messages=[before], start_round=1)
+    await memory.append_message("c", GptsMessage("c", "Planner", "Human", "assistant", "Now."))
+    assert [one.content for one in memory.messages_cache["c"]] == ["Before.", "Now."]
+    assert memory.messages_cache["other"] == []
+    assert memory.channels["c"] is memory.queue("c")
+    assert (dict(memory.enable_vis_map), dict(memory.start_round_map)) == ({"c": False}, {"c": 1})
+    memory.enable_vis_map["c"] = True
+    assert memory.enable_vis_message("c")
+    memory.clear("c")
+    assert [len(one) for one in (memory.channels, memory.enable_vis_map, memory.start_round_map)] == [0, 0, 0]
+    assert not memory.messages_cache

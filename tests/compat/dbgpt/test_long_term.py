@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memwell
+from memwell._asyncify import block_on
 from memwell.compat.dbgpt.long_term import Chunk, HybridMemory, LongTermMemory, LongTermRetriever
 from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
@@ -84,8 +85,8 @@ class TestReading:
             AgentMemoryFragment("苹果 is [1] an apple", importance=7.3, last_accessed_time=moment, is_insight=True),
             fragment("pear ", 0.0, 3, snapshot_path="/shots/1.png"),
         ]
-        long.write_batch_sync(written)
-        found = {one.id: one for one in long.read_sync("apple")}
+        block_on(long.write_batch(written))
+        found = {one.id: one for one in block_on(long.read("apple"))}
         for one in written:
             read = found[one.id]
             assert (read.observation, read.importance, read.is_insight, read.snapshot_path) == (
@@ -99,57 +100,57 @@ class TestReading:
             assert (read.last_accessed_time.tzinfo is None) is (one is written[1])
 
     def test_a_score_is_the_sum_of_similarity_time_and_importance(self, long: Long):
-        long.write_batch_sync([fragment(*row) for row in ROWS])
+        block_on(long.write_batch([fragment(*row) for row in ROWS]))
         expected = {text: cosine("apple", text) + 0.99**hours + worth / 10 for text, worth, hours in ROWS}
         assert scores(long, "apple") == pytest.approx(expected, abs=1e-2)
-        assert texts(long.read_sync("apple", beta=0.0, alpha=0.0)) == ["pear", "apple", "stone"]
-        long.write_sync(fragment("a stone of weight", 9.0))
-        assert texts(long.read_sync("apple"))[0] == "apple", "an important fragment does not answer every question"
+        assert texts(block_on(long.read("apple", beta=0.0, alpha=0.0))) == ["pear", "apple", "stone"]
+        block_on(long.write(fragment("a stone of weight", 9.0)))
+        assert texts(block_on(long.read("apple")))[0] == "apple", "an important fragment does not answer every question"
 
     @pytest.mark.parametrize(
         ("weights", "first"), [((1, 0, 0), "stone"), ((0, 1, 0), "apple"), ((0, 0, 1), "pear"), ((-1, 0, 0), "pear")]
     )
     def test_each_weight_alone_decides_the_order(self, long: Long, weights: tuple[int, int, int], first: str):
-        long.write_batch_sync([fragment(*row) for row in ROWS])
-        assert texts(long.read_sync("apple", *weights))[0] == first
+        block_on(long.write_batch([fragment(*row) for row in ROWS]))
+        assert texts(block_on(long.read("apple", *weights)))[0] == first
 
     def test_a_memory_has_its_own_number_and_decay_and_weights_are_finite(self):
         with Long(now=NOW, embedder=embed, k=1, decay_rate=0.5) as long:
-            long.write_batch_sync([fragment("apple", 0.5), fragment("pear", 0.9, 1)])
+            block_on(long.write_batch([fragment("apple", 0.5), fragment("pear", 0.9, 1)]))
             assert scores(long, "apple") == pytest.approx({"apple": 2.05}, abs=1e-2)
             bad_weights: list[dict[str, Any]] = [{"alpha": "x"}, {"beta": math.nan}, {"gamma": True}]
             for bad in bad_weights:
                 with pytest.raises(InvalidInput):
-                    long.read_sync("apple", **bad)
+                    block_on(long.read("apple", **bad))
 
     def test_what_is_read_counts_as_used_then(self, long: Long):
-        long.write_batch_sync([fragment("apple", 1.0, 48), fragment("pear", 1.0, 24)])
-        assert texts(long.read_sync("x", 1, 0, 0)) == ["pear", "apple"]
+        block_on(long.write_batch([fragment("apple", 1.0, 48), fragment("pear", 1.0, 24)]))
+        assert texts(block_on(long.read("x", 1, 0, 0))) == ["pear", "apple"]
         first = long.structure_clone(NOW + timedelta(hours=10))
-        assert {one.last_accessed_time for one in first.read_sync("apple")} == {NOW}
+        assert {one.last_accessed_time for one in block_on(first.read("apple"))} == {NOW}
         only = Long(vector_store=long.memory, now=NOW + timedelta(hours=20), k=1)
-        assert texts(only.read_sync("apple", 0, 1, 0)) == ["apple"]
+        assert texts(block_on(only.read("apple", 0, 1, 0))) == ["apple"]
         later = long.structure_clone(NOW + timedelta(hours=30))
-        assert texts(later.read_sync("x", 1, 0, 0)) == ["apple", "pear"]
-        assert len(later.fetch_memories_sync("x", NOW)) == 2
+        assert texts(block_on(later.read("x", 1, 0, 0))) == ["apple", "pear"]
+        assert len(block_on(later.fetch_memories("x", NOW))) == 2
 
     def test_a_real_clock_goes_on(self):
         with Long(embedder=embed) as long:
-            long.write_sync(AgentMemoryFragment("apple", importance=1.0))
+            block_on(long.write(AgentMemoryFragment("apple", importance=1.0)))
             before = datetime.now()  # noqa: DTZ005 - as naive as what the memory gives
             assert abs(long.now - before) < timedelta(minutes=1)
             assert scores(long, "apple") == pytest.approx({"apple": 2.1}, abs=1e-2)
 
     def test_without_an_embedder_words_decide(self):
         with Long(now=NOW, embedder=None) as long:
-            long.write_batch_sync([fragment("a red apple"), fragment("a green pear"), fragment("红色的苹果")])
-            assert texts(long.read_sync("the green pear", 0, 1, 0))[0] == "a green pear"
-            assert texts(long.read_sync("苹果", 0, 1, 0))[0] == "红色的苹果"
+            block_on(long.write_batch([fragment("a red apple"), fragment("a green pear"), fragment("红色的苹果")]))
+            assert texts(block_on(long.read("the green pear", 0, 1, 0)))[0] == "a green pear"
+            assert texts(block_on(long.read("苹果", 0, 1, 0)))[0] == "红色的苹果"
 
     def test_many_new_ones_are_found_by_meaning_at_once(self):
         with Long(now=NOW, embedder=embed) as long:
-            long.write_batch_sync([fragment(f"stone {n}") for n in range(100)] + [fragment("apple")])
-            assert texts(long.read_sync("pineapple", 0, 1, 0))[0] == "apple"
+            block_on(long.write_batch([fragment(f"stone {n}") for n in range(100)] + [fragment("apple")]))
+            assert texts(block_on(long.read("pineapple", 0, 1, 0)))[0] == "apple"
 
     def test_the_class_of_fragments_is_the_one_that_was_named(self, long: Long):
         class Sighting(AgentMemoryFragment):
@@ -157,19 +158,19 @@ class TestReading:
 
         other = LongTermMemory[Any](vector_store=long.memory, now=NOW)
         other.initialize(real_memory_fragment_class=Sighting)
-        other.write_sync(Sighting("an apple", importance=1.0))
-        (found,) = other.read_sync("apple")
+        block_on(other.write(Sighting("an apple", importance=1.0)))
+        (found,) = block_on(other.read("apple"))
         assert type(found) is Sighting
 
     def test_all_of_it_survives_a_restart(self, tmp_path: Path):
         path = tmp_path / "agent.db"
         with Long(vector_store=path, now=NOW, embedder=embed) as long:
             long.initialize(session_id="s")
-            long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.7, 30)])
-            before = long.read_sync("apple")
+            block_on(long.write_batch([fragment("apple", 0.5, 10), fragment("pear", 0.7, 30)]))
+            before = block_on(long.read("apple"))
         with Long(vector_store=str(path), now=NOW, embedder=embed) as long:
             long.initialize(session_id="s")
-            assert [one.id for one in long.read_sync("apple")] == [one.id for one in before]
+            assert [one.id for one in block_on(long.read("apple"))] == [one.id for one in before]
         with memwell.open(path, embedder=None) as engine:
             found = engine.recall("apple")[0]
             assert (found.text, found.importance, found.trust) == ("apple", 0.05, "tool")
@@ -179,45 +180,45 @@ class TestOwners:
     def test_a_session_filters_only_when_it_is_set(self, long: Long):
         for session, text in ((None, "apple of nobody"), ("s1", "apple of one"), ("s2", "apple of two")):
             long.initialize(session_id=session)
-            long.write_sync(fragment(text))
-        assert texts(long.read_sync("apple")) == ["apple of two"]
+            block_on(long.write(fragment(text)))
+        assert texts(block_on(long.read("apple"))) == ["apple of two"]
         long.session_id = "s1"
-        assert texts(long.read_sync("apple")) == ["apple of one"]
+        assert texts(block_on(long.read("apple"))) == ["apple of one"]
         long.initialize()
-        assert len(long.read_sync("apple")) == 3
+        assert len(block_on(long.read("apple"))) == 3
 
     def test_labels_filter_what_was_asked_and_nothing_else(self, long: Long):
         def memory(**labels: Any) -> Long:
             return Long(vector_store=long.memory, now=NOW, metadata=labels)
 
         ann, both = memory(agent="ann"), memory(agent="ann", team=1, tags=["x"])
-        ann.write_sync(fragment("apple of ann"))
-        both.write_sync(fragment("apple of the team"))
-        assert len(ann.read_sync("apple")) == len(long.read_sync("apple")) == 2, "without labels it sees all"
-        assert texts(both.read_sync("apple")) == ["apple of the team"]
-        assert memory(agent="ann", team=True).read_sync("apple") == []
+        block_on(ann.write(fragment("apple of ann")))
+        block_on(both.write(fragment("apple of the team")))
+        assert len(block_on(ann.read("apple"))) == len(block_on(long.read("apple"))) == 2, "without labels it sees all"
+        assert texts(block_on(both.read("apple"))) == ["apple of the team"]
+        assert block_on(memory(agent="ann", team=True).read("apple")) == []
 
     def test_one_fragment_in_two_memories_is_in_both(self, long: Long):
         mine, yours = (Long(vector_store=long.memory, now=NOW, metadata={"agent": one}) for one in ("me", "you"))
         shared = fragment("apple")
         for one in (mine, yours, long):
-            one.write_sync(shared)
-        assert [one.id for one in long.read_sync("apple")] == [shared.id], "each id once"
-        mine.clear_sync()
-        assert (mine.read_sync("apple"), texts(yours.read_sync("apple"))) == ([], ["apple"])
+            block_on(one.write(shared))
+        assert [one.id for one in block_on(long.read("apple"))] == [shared.id], "each id once"
+        block_on(mine.clear())
+        assert (block_on(mine.read("apple")), texts(block_on(yours.read("apple")))) == ([], ["apple"])
 
     def test_a_clone_shares_the_store_and_the_labels(self, long: Long):
         labelled = Long(vector_store=long.memory, now=NOW, metadata={"agent": "me"}, k=2)
         labelled.initialize("me", session_id="s")
-        labelled.write_sync(fragment("apple"))
+        block_on(labelled.write(fragment("apple")))
         clone = labelled.structure_clone()
-        assert texts(clone.read_sync("apple")) == ["apple"]
+        assert texts(block_on(clone.read("apple"))) == ["apple"]
         assert (clone.name, clone.session_id, clone.now, clone.memory_retriever.k) == ("me", "s", NOW, 2)
 
     @pytest.mark.parametrize("bad", [{"dbgpt": 1}, {"a": {1, 2}}, {"memwell": {}}, "text", 7])
     def test_labels_that_cannot_be_kept_are_refused(self, bad: Any):
         with pytest.raises(InvalidInput):
-            Long(metadata=bad, embedder=None).write_sync(fragment("apple"))
+            block_on(Long(metadata=bad, embedder=None).write(fragment("apple")))
 
 
 class _Scorer(ImportanceScorer[AgentMemoryFragment]):
@@ -233,67 +234,67 @@ class _Scorer(ImportanceScorer[AgentMemoryFragment]):
 class TestWriting:
     def test_an_importance_that_is_missing_comes_from_the_default_or_the_scorer(self, long: Long):
         with pytest.raises(InvalidInput, match=r"^importance is required\."):
-            long.write_sync(fragment("apple", None))
+            block_on(long.write(fragment("apple", None)))
         assert long.memory.count() == 0
         long.initialize(importance_scorer=_Scorer(8))
-        long.write_sync(fragment("apple", None))
-        assert long.read_sync("apple")[0].importance == pytest.approx(8 * 0.15)
+        block_on(long.write(fragment("apple", None)))
+        assert block_on(long.read("apple"))[0].importance == pytest.approx(8 * 0.15)
         default = Long(vector_store=long.memory, now=NOW, _default_importance=2.5)
-        default.write_sync(fragment("pear", None))
-        assert default.read_sync("pear", 0, 1, 0)[0].importance == 2.5
+        block_on(default.write(fragment("pear", None)))
+        assert block_on(default.read("pear", 0, 1, 0))[0].importance == 2.5
 
     @pytest.mark.parametrize("bad", [-0.1, 10.1, math.nan, "high", True])
     def test_an_importance_that_is_none_is_refused_and_nothing_is_written(self, long: Long, bad: Any):
         one = fragment("pear")
         one._importance = bad
         with pytest.raises(InvalidInput):
-            long.write_batch_sync([fragment("apple"), one])
-        assert long.read_sync("apple") == []
+            block_on(long.write_batch([fragment("apple"), one]))
+        assert block_on(long.read("apple")) == []
         with pytest.raises(InvalidInput):
             Long(vector_store=long.memory, _default_importance=bad)
 
     def test_the_same_id_again_is_a_change(self, long: Long):
         one = fragment("apple", 1.0)
-        long.write_sync(one)
+        block_on(long.write(one))
         one.observation = "a pear, after all"
         one.update_importance(3.0)
-        long.write_sync(one)
-        found = long.read_sync("fruit")
+        block_on(long.write(one))
+        found = block_on(long.read("fruit"))
         assert [(f.id, f.observation, f.importance) for f in found] == [(one.id, "a pear, after all", 3.0)]
         assert scores(long, "apple") == pytest.approx({one.observation: cosine("apple", "pear") + 1.3}, abs=1e-2)
         history = long.memory.history(str(one.id))
-        long.write_batch_sync([one, one])
+        block_on(long.write_batch([one, one]))
         assert long.memory.history(str(one.id)) == history
 
     def test_a_batch_needs_no_time_and_an_empty_one_is_nothing(self, long: Long):
-        assert long.write_batch_sync([]) is None
-        assert long.write_sync(fragment("pear"), op=WriteOperation.RETRIEVAL) is None
+        assert block_on(long.write_batch([])) is None
+        assert block_on(long.write(fragment("pear"), op=WriteOperation.RETRIEVAL)) is None
         assert long.memory.count() == 0, "what is only recalled is not written"
-        assert long.write_batch_sync([AgentMemoryFragment("apple", importance=1.0)]) is None
-        assert long.read_sync("apple")[0].last_accessed_time == NOW
+        assert block_on(long.write_batch([AgentMemoryFragment("apple", importance=1.0)])) is None
+        assert block_on(long.read("apple"))[0].last_accessed_time == NOW
 
     @given(TEXTS, st.floats(0, 10), st.booleans(), MOMENTS)
     def test_whatever_an_agent_writes_comes_back(self, text: str, importance: float, insight: bool, moment: datetime):
         with Long(now=NOW, embedder=None) as long:
             aware = moment.replace(tzinfo=UTC)
             one = AgentMemoryFragment(text, importance=importance, is_insight=insight, last_accessed_time=aware)
-            long.write_sync(one)
-            (found,) = long.read_sync("anything")
+            block_on(long.write(one))
+            (found,) = block_on(long.read("anything"))
             assert (found.id, found.observation, found.is_insight) == (one.id, text, insight)
             assert found.importance == pytest.approx(importance, abs=1e-8)
             assert found.last_accessed_time == aware
 
     def test_nothing_an_agent_writes_is_refused_but_by_the_gate_of_ones_own_engine(self, long: Long):
         for text in ("", "   ", "asdfghjkl", "ha" * 100, "As an AI language model, I cannot help with that."):
-            long.write_sync(fragment(text))
+            block_on(long.write(fragment(text)))
         assert long.memory.count() == 5
         with memwell.open("memory:", embedder=None, gate=Gate(Policy(least_characters=5))) as engine:
             own = Long(vector_store=engine, now=NOW)
             with pytest.raises(InvalidInput, match="short: 4 characters"):
-                own.write_batch_sync([fragment("a whole apple"), fragment("pear")])
+                block_on(own.write_batch([fragment("a whole apple"), fragment("pear")]))
             assert engine.count() == 0
             own.close()
-            own.write_sync(fragment("a whole apple"))
+            block_on(own.write(fragment("a whole apple")))
             assert engine.recall("apple")[0].text == "a whole apple"
 
     def test_an_open_memory_has_its_own_embedder(self, long: Long):
@@ -303,10 +304,10 @@ class TestWriting:
     def test_an_object_that_embeds_documents_is_an_embedder(self):
         embeddings = SimpleNamespace(model_name="fruit", embed_documents=embed)
         with Long(now=NOW, embedder=embeddings) as long:
-            long.write_batch_sync([fragment("apple"), fragment("pear")])
+            block_on(long.write_batch([fragment("apple"), fragment("pear")]))
             assert long.memory.embedder is not None
             assert long.memory.embedder.name == "SimpleNamespace fruit"
-            assert texts(long.read_sync("pear", 0, 1, 0))[0] == "pear"
+            assert texts(block_on(long.read("pear", 0, 1, 0)))[0] == "pear"
 
 
 class TestFailing:
@@ -319,8 +320,8 @@ class TestFailing:
             return embed(given)
 
         with Long(now=NOW, embedder=moody) as long:
-            long.write_batch_sync([fragment("a red apple", 1.0, 9), fragment("a pear")])
-            assert texts(long.read_sync("apple", 0, 1, 0))[0] == "a red apple"
+            block_on(long.write_batch([fragment("a red apple", 1.0, 9), fragment("a pear")]))
+            assert texts(block_on(long.read("apple", 0, 1, 0)))[0] == "a red apple"
             broken = False
             assert scores(long, "apple")["a pear"] == pytest.approx(cosine("apple", "pear") + 1.1, abs=1e-2)
 
@@ -328,44 +329,48 @@ class TestFailing:
 class TestDeleting:
     def test_clear_returns_all_of_this_memory_and_leaves_the_others(self, long: Long):
         other = Long(vector_store=long.memory, now=NOW, metadata={"agent": "you"})
-        other.write_sync(fragment("yours"))
+        block_on(other.write(fragment("yours")))
         mine = Long(vector_store=long.memory, now=NOW, metadata={"agent": "me"})
         for session, text in (("s", "mine, of the session"), (None, "mine")):
             mine.session_id = session
-            mine.write_sync(fragment(text, 3.5))
+            block_on(mine.write(fragment(text, 3.5)))
         mine.session_id = "s"
-        assert texts(mine.clear_sync()) == ["mine, of the session"]
+        assert texts(block_on(mine.clear())) == ["mine, of the session"]
         mine.session_id = None
-        assert [(one.observation, one.importance) for one in mine.clear_sync()] == [("mine", 3.5)]
-        assert (held(long), mine.clear_sync()) == ({"yours"}, [])
+        assert [(one.observation, one.importance) for one in block_on(mine.clear())] == [("mine", 3.5)]
+        assert (held(long), block_on(mine.clear())) == ({"yours"}, [])
 
     def test_clear_takes_a_part_by_importance_and_age(self, long: Long):
         old = 40 * 24
-        long.write_batch_sync(
-            [fragment("low"), fragment("high", 9), fragment("low, old", 1, old), fragment("high, old", 9, old)]
+        block_on(
+            long.write_batch(
+                [fragment("low"), fragment("high", 9), fragment("low, old", 1, old), fragment("high, old", 9, old)]
+            )
         )
         pinned = fragment("pinned", 1, old)
-        long.write_sync(pinned)
+        block_on(long.write(pinned))
         long.memory.pin(str(pinned.id))
         month = timedelta(days=30)
-        assert texts(long.clear_sync(importance_below=8, older_than=month)) == ["low, old"]
-        assert texts(long.clear_sync(importance_below=8)) == ["low"]
-        assert texts(long.clear_sync(older_than=month)) == ["high, old"]
-        assert long.clear_sync(older_than=timedelta.max) == []
+        assert texts(block_on(long.clear(importance_below=8, older_than=month))) == ["low, old"]
+        assert texts(block_on(long.clear(importance_below=8))) == ["low"]
+        assert texts(block_on(long.clear(older_than=month))) == ["high, old"]
+        assert block_on(long.clear(older_than=timedelta.max)) == []
         assert held(long) == {"high", "pinned"}
-        assert texts(long.clear_sync()) == ["pinned", "high"]
+        assert texts(block_on(long.clear())) == ["pinned", "high"]
 
     def test_what_is_cleared_is_in_no_file(self, tmp_path: Path):
         canary = "kanarienvogel-7391"
         with Long(vector_store=tmp_path / "agent.db", now=NOW, embedder=None) as long:
             one = fragment(f"The bird is called {canary}.", 1.0)
             said = f"{SAID}, says {canary}"
-            long.write_batch_sync([one, fragment(said), fragment(said + " now"), fragment("Bob drives a truck.", 5.0)])
-            long.read_sync(canary)
-            long.write_sync(AgentMemoryFragment(f"It was {canary}.", memory_id=one.id, importance=1.0))
-            assert long.compress_memories_sync(0.7).after == 3
+            block_on(
+                long.write_batch([one, fragment(said), fragment(said + " now"), fragment("Bob drives a truck.", 5.0)])
+            )
+            block_on(long.read(canary))
+            block_on(long.write(AgentMemoryFragment(f"It was {canary}.", memory_id=one.id, importance=1.0)))
+            assert block_on(long.compress_memories(0.7)).after == 3
             assert canary.encode() in bytes_of(tmp_path)
-            assert len(long.clear_sync(importance_below=2.0)) == 2
+            assert len(block_on(long.clear(importance_below=2.0))) == 2
             assert canary.encode() not in bytes_of(tmp_path)
             assert held(long) == {"Bob drives a truck."}
 
@@ -375,13 +380,13 @@ class TestDeleting:
         insights += InsightMemoryFragment([insights[0]], ["of all of it"]).insights
         for one in insights:
             one.update_importance(9.0)
-        long.write_batch_sync([*given, *insights])
-        derived = {one.raw_observation: one.derived_from for one in long.read_sync("of apple", 0, 0, 1)}
+        block_on(long.write_batch([*given, *insights]))
+        derived = {one.raw_observation: one.derived_from for one in block_on(long.read("of apple", 0, 0, 1))}
         assert derived["of apple"] == (given[0].id,)
-        assert texts(long.clear_sync(importance_below=5.0)) == ["apple"]
+        assert texts(block_on(long.clear(importance_below=5.0))) == ["apple"]
         assert held(long) == {"pear", "of pear"}
         insights[1].derived_from = (insights[2].id,)
-        long.write_sync(insights[1])
+        block_on(long.write(insights[1]))
         rests = {one.text: {other.record for other in one.evidence} for one in long.memory.memories()}
         assert rests["of pear"] == {str(given[1].id), str(insights[2].id)}
 
@@ -389,60 +394,62 @@ class TestDeleting:
         "bad", [{"importance_below": -1}, {"importance_below": "x"}, {"older_than": timedelta(days=-1)}]
     )
     def test_conditions_that_make_no_sense_delete_nothing(self, long: Long, bad: dict[str, Any]):
-        long.write_sync(fragment("apple"))
+        block_on(long.write(fragment("apple")))
         with pytest.raises(InvalidInput):
-            long.clear_sync(**bad)
+            block_on(long.clear(**bad))
         assert held(long) == {"apple"}
 
 
 class TestUpkeep:
     def test_what_says_the_same_becomes_one_with_the_evidence_of_all(self, long: Long):
         one, two, other = fragment(SAID), fragment(SAID + " now"), fragment("Bob drives a truck")
-        long.write_batch_sync([one, two, other])
-        done = long.compress_memories_sync(0.7)
+        block_on(long.write_batch([one, two, other]))
+        done = block_on(long.compress_memories(0.7))
         assert (done.before, done.after) == (3, 2)
-        assert {f.id for f in long.read_sync("green tea")} == {two.id, other.id}
+        assert {f.id for f in block_on(long.read("green tea"))} == {two.id, other.id}
         assert str(one.id) in {evidence.record for evidence in long.memory.get(str(two.id)).evidence}
-        long.write_sync(one)
-        assert {f.id for f in long.read_sync("green tea")} == {one.id, two.id, other.id}, "written again, it is back"
+        block_on(long.write(one))
+        assert {f.id for f in block_on(long.read("green tea"))} == {one.id, two.id, other.id}, (
+            "written again, it is back"
+        )
         other_agent = Long(vector_store=long.memory, now=NOW, metadata={"agent": "you"})
-        other_agent.write_sync(fragment(SAID + " too"))
+        block_on(other_agent.write(fragment(SAID + " too")))
         assert SAID + " too" in held(long)
-        assert long.compress_memories_sync(0.7).after == 2, "what another labelled is not merged"
+        assert block_on(long.compress_memories(0.7)).after == 2, "what another labelled is not merged"
         for bad in (0, 1.5, "x", None):
             with pytest.raises(InvalidInput):
-                long.compress_memories_sync(bad)  # type: ignore[arg-type]
+                block_on(long.compress_memories(bad))  # type: ignore[arg-type]
 
     def test_worth_moves_with_use_and_with_feedback(self, long: Long):
         one = fragment("Ann is allergic to nuts and must never eat them.", 0.5)
-        unstored = long.evaluate_importance_sync(one)
-        long.write_sync(one)
-        plain = long.evaluate_importance_sync(one)
+        unstored = block_on(long.evaluate_importance(one))
+        block_on(long.write(one))
+        plain = block_on(long.evaluate_importance(one))
         assert 0.0 < plain == unstored < 1.0
         for _ in range(3):
-            long.read_sync("nuts")
-        used = long.evaluate_importance_sync(one)
+            block_on(long.read("nuts"))
+        used = block_on(long.evaluate_importance(one))
         assert used > plain
-        assert (long.feedback_sync(one, useful=True).importance or 0.0) > 0.5
-        assert long.evaluate_importance_sync(one) > used
+        assert (block_on(long.feedback(one, useful=True)).importance or 0.0) > 0.5
+        assert block_on(long.evaluate_importance(one)) > used
         long.session_id = "s"
         of_session = fragment("Ann is allergic to nuts.", 0.5)
-        long.write_sync(of_session)
+        block_on(long.write(of_session))
         long.session_id = None
-        assert long.feedback_sync(of_session.id, useful=False).id == of_session.id
+        assert block_on(long.feedback(of_session.id, useful=False)).id == of_session.id
         with pytest.raises(NotFound):
-            long.feedback_sync(12345, useful=True)
+            block_on(long.feedback(12345, useful=True))
 
     def test_insights_are_drawn_when_enough_has_come_together(self):
         with Long(now=NOW, embedder=None, reflection_threshold=3.0, k=10, metadata={"agent": "me"}) as long:
             for word, importance in (("hot", 1.5), ("wet", 1.0)):
-                long.write_sync(fragment(f"The trip to Zanzibar was {word}.", importance))
-            assert not any(one.is_insight for one in long.read_sync("Zanzibar"))
-            long.write_sync(fragment("The trip to Zanzibar was long.", 0.5))
-            insights = [one for one in long.read_sync("Zanzibar") if one.is_insight]
+                block_on(long.write(fragment(f"The trip to Zanzibar was {word}.", importance)))
+            assert not any(one.is_insight for one in block_on(long.read("Zanzibar")))
+            block_on(long.write(fragment("The trip to Zanzibar was long.", 0.5)))
+            insights = [one for one in block_on(long.read("Zanzibar")) if one.is_insight]
             assert insights
             assert long.aggregate_importance == 0.0
-            assert long.feedback_sync(insights[0].id, useful=True).id == insights[0].id
+            assert block_on(long.feedback(insights[0].id, useful=True)).id == insights[0].id
 
     def test_what_fails_while_reflecting_undoes_no_write_and_is_tried_again(self):
         class Moody(LongTermMemory[AgentMemoryFragment]):
@@ -453,9 +460,9 @@ class TestUpkeep:
                 raise RuntimeError("no thoughts")
 
         with Moody(now=NOW, embedder=None, reflection_threshold=1.0) as long:
-            long.write_sync(fragment("apple"))
-            long.write_sync(fragment("pear"))
-            assert (long.calls, long.aggregate_importance, len(long.read_sync("fruit"))) == (2, 2.0, 2)
+            block_on(long.write(fragment("apple")))
+            block_on(long.write(fragment("pear")))
+            assert (long.calls, long.aggregate_importance, len(block_on(long.read("fruit")))) == (2, 2.0, 2)
 
 
 def chunk(text: str, hours_ago: float = 0.0, **metadata: Any) -> Chunk:
@@ -542,7 +549,7 @@ def kept(memory: Hybrid) -> set[str]:
 def write(memory: Hybrid, *texts: str) -> list[Fragment]:
     made = [Fragment(text) for text in texts]
     for one in made:
-        memory.write_sync(one)
+        block_on(memory.write(one))
     return made
 
 
@@ -579,7 +586,7 @@ class TestHybridWriting:
         memory = hybrid(extractor=Extractor(), buffer_size=1)
         write(memory, "apple", "pear")
         assert kept(memory) == {"apple", "first of apple", "second of apple"}
-        found = memory.long_term_memory.read_sync("apple")
+        found = block_on(memory.long_term_memory.read("apple"))
         assert {(one.raw_observation, one.is_insight, one.importance) for one in found} == {
             ("apple", False, 1.8),
             ("first of apple", True, weighed("first of apple")),
@@ -601,17 +608,17 @@ class TestHybridWriting:
         mine = Fragment("this is mine", importance=importance)
         others = [Fragment(f"other {number}") for number in range(sensory + size + 2)]
         if batch:
-            memory.write_batch_sync([mine, *others])
+            block_on(memory.write_batch([mine, *others]))
         else:
             for one in (mine, *others):
-                memory.write_sync(one)
-        found = {one.id: one.importance for one in memory.long_term_memory.read_sync("mine")}
+                block_on(memory.write(one))
+        found = {one.id: one.importance for one in block_on(memory.long_term_memory.read("mine"))}
         assert found[mine.id] == pytest.approx(importance, abs=1e-9)
         assert mine.importance == importance
         assert others[0].importance == 4.5
 
     def test_a_batch_goes_the_whole_way(self, memory: Hybrid):
-        assert memory.write_batch_sync([Fragment(text) for text in ("one", "two", "three", "four")]) is None
+        assert block_on(memory.write_batch([Fragment(text) for text in ("one", "two", "three", "four")])) is None
         assert in_mind(memory) == ["three", "four"]
         assert kept(memory) == {"one", "two"}
 
@@ -638,7 +645,7 @@ class TestEvidence:
         memory.initialize(insight_extractor=Extractor(), session_id=session)
         texts = ["apple", "pear", "stone", "plum"]
         if batch:
-            memory.write_batch_sync([Fragment(text) for text in texts])
+            block_on(memory.write_batch([Fragment(text) for text in texts]))
         else:
             write(memory, *texts)
         expected: dict[str, tuple[str, set[str]]] = {"apple": ("tool", set()), "pear": ("tool", set())}
@@ -654,8 +661,8 @@ class TestHybridFailing:
         memory = hybrid(scorer=failing) if role == "scorer" else hybrid(extractor=failing)
         first = write(memory, "one", "two")
         for call in (
-            lambda: memory.write_sync(Fragment("three")),
-            lambda: memory.write_batch_sync([Fragment("three")]),
+            lambda: block_on(memory.write(Fragment("three"))),
+            lambda: block_on(memory.write_batch([Fragment("three")])),
         ):
             with pytest.raises(RuntimeError, match="no"):
                 call()
@@ -674,7 +681,7 @@ class TestHybridFailing:
 
         monkeypatch.setattr(LastingMemory, "remember", failing)
         with pytest.raises(BackendError):
-            memory.write_batch_sync([Fragment("three"), Fragment("four")])
+            block_on(memory.write_batch([Fragment("three"), Fragment("four")]))
         assert memory.short_term_memory.short_term_memories == first
         assert [one.importance for one in first] == [weighed("one")] * 2
         assert kept(memory) == set()
@@ -700,7 +707,7 @@ class TestHybridFailing:
         memory = hybrid(sensory=3)
         made = write(memory, "apple one", "apple two")
         assert len(memory.sensory_memory) == 2
-        found = memory.read_sync("apple")
+        found = block_on(memory.read("apple"))
         assert {one.id for one in found} == {one.id for one in made}
         assert not any(one is other for one in found for other in made)
         memory.close()
@@ -710,46 +717,46 @@ class TestHybridFailing:
         memory.short_term_memory.insight_extractor = Extractor()
         write(memory, "apple one", "apple two")
         memory.session_id = "s2"
-        assert memory.read_sync("apple") == memory.read_sync("apple", alpha=1.0) == []
+        assert block_on(memory.read("apple")) == block_on(memory.read("apple", alpha=1.0)) == []
         write(memory, "apple three")
-        assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple three"]
-        assert [one.raw_observation for one in memory.clear_sync()] == ["apple three"]
+        assert [one.raw_observation for one in block_on(memory.read("apple"))] == ["apple three"]
+        assert [one.raw_observation for one in block_on(memory.clear())] == ["apple three"]
         memory.session_id = "s1"
-        assert {one.raw_observation for one in memory.read_sync("apple")} == {
+        assert {one.raw_observation for one in block_on(memory.read("apple"))} == {
             "apple one",
             "first of apple one",
             "second of apple one",
             "apple two",
         }
-        assert len(memory.clear_sync()) == 4
+        assert len(block_on(memory.clear())) == 4
         assert in_mind(memory) == []
 
 
 class TestHybridReading:
     def test_a_read_finds_both_each_once_and_changes_nothing(self, memory: Hybrid):
         made = write(memory, "apple one", "apple two", "apple three")
-        memory.long_term_memory.write_sync(made[1])
-        found = memory.read_sync("apple")
+        block_on(memory.long_term_memory.write(made[1]))
+        found = block_on(memory.read("apple"))
         assert sorted(one.id for one in found) == sorted(one.id for one in made)
         assert all(one is not other for one in found for other in made)
         found[0].update_importance(9.0)
         assert [one.importance for one in made] == [weighed("apple one")] * 3
         assert (in_mind(memory), len(kept(memory))) == (["apple two", "apple three"], 2)
-        assert [one.id for one in memory.read_sync("apple")] == [one.id for one in found]
+        assert [one.id for one in block_on(memory.read("apple"))] == [one.id for one in found]
 
     def test_fetched_memories_come_without_anything_let_go(self, memory: Hybrid):
         write(memory, "one", "two", "three")
         alone, gone = asyncio.run(memory.fetch_memories("one"))
         assert ([one.raw_observation for one in alone], gone) == (["one"], [])
-        both, _ = memory.fetch_memories_sync("one", memory.short_term_memory)
+        both, _ = block_on(memory.fetch_memories("one", memory.short_term_memory))
         assert {one.raw_observation for one in both} == {"one", "two", "three"}
 
 
 def test_clear_empties_all_three_and_returns_what_was_in_them(memory: Hybrid):
     write(memory, "one", "two", "three", "four")
-    assert {one.raw_observation for one in memory.clear_sync()} == {"one", "two", "three", "four"}
-    assert memory.read_sync("one") == []
-    assert (in_mind(memory), kept(memory), memory.clear_sync()) == ([], set(), [])
+    assert {one.raw_observation for one in block_on(memory.clear())} == {"one", "two", "three", "four"}
+    assert block_on(memory.read("one")) == []
+    assert (in_mind(memory), kept(memory), block_on(memory.clear())) == ([], set(), [])
     write(memory, "one", "two", "three")
     assert kept(memory) == {"one"}
 
@@ -759,7 +766,7 @@ def test_a_clone_has_nothing_in_mind_and_shares_what_is_kept(memory: Hybrid):
     write(memory, "one", "two", "three")
     clone = memory.structure_clone()
     assert (clone.name, clone.session_id, clone.now, in_mind(clone)) == ("me", "s", NOW, [])
-    assert [one.raw_observation for one in clone.read_sync("one")] == ["one"]
+    assert [one.raw_observation for one in block_on(clone.read("one"))] == ["one"]
     clone.close()
     write(memory, "four")
     assert kept(memory) == {"one", "two"}
@@ -780,7 +787,7 @@ class TestManyWriters:
 
         done = asyncio.run(all_at_once())
         written = {one.raw_observation for one, outcome in zip(made, done, strict=True) if outcome is None}
-        perceived = [one.raw_observation for one in memory.sensory_memory.read_sync("x")]
+        perceived = [one.raw_observation for one in block_on(memory.sensory_memory.read("x"))]
         everywhere = [*perceived, *in_mind(memory), *(one for one in kept(memory) if not one.startswith("of "))]
         assert sorted(everywhere) == sorted(written)
         memory.long_term_memory.close()
@@ -791,11 +798,11 @@ class TestMaking:
         with Hybrid.from_vstore(tmp_path / "agent.db", embed, short_term_memory=ShortTermMemory(1)) as memory:
             write(memory, "apple", "pear")
         with Hybrid.from_vstore(str(tmp_path / "agent.db"), embed) as memory:
-            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+            assert [one.raw_observation for one in block_on(memory.read("apple"))] == ["apple"]
         with Hybrid.from_vstore(embeddings=embed) as memory:
             assert isinstance(memory.short_term_memory, EnhancedShortTermMemory)
             write(memory, "apple")
-            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+            assert [one.raw_observation for one in block_on(memory.read("apple"))] == ["apple"]
 
     def test_what_was_chroma_is_a_file_of_our_own(self, tmp_path: Path):
         folder = tmp_path / "deep" / "down"

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell._asyncify import block_on
 from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
     ContentImportanceScorer,
@@ -74,12 +75,12 @@ def fragments(*texts: str) -> list[AgentMemoryFragment]:
 
 
 def test_a_batch_hands_on_lone_insights() -> None:
-    discarded = Plain().write_batch_sync(fragments("a", "b"))
+    discarded = block_on(Plain().write_batch(fragments("a", "b")))
     assert discarded is not None
     assert discarded.discarded_memory_fragments == []
     assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["so it is"] * 2
-    assert Plain().write_batch_sync([]) is None
-    assert Plain().reflect_sync(made := fragments("a")) == made
+    assert block_on(Plain().write_batch([])) is None
+    assert block_on(Plain().reflect(made := fragments("a"))) == made
 
 
 async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
@@ -93,25 +94,25 @@ async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
 
 def test_nothing_concluded_is_no_error() -> None:
     memory = Plain()
-    assert memory.get_insights_sync(fragments("a")) == []
+    assert block_on(memory.get_insights(fragments("a"))) == []
     memory.insight_extractor = Gives(None)
-    (found,) = memory.get_insights_sync(fragments("a"))
+    (found,) = block_on(memory.get_insights(fragments("a")))
     assert found.insights == []
     memory.insight_extractor = Gives(["a"])
     with pytest.raises(InvalidInput, match="InsightMemoryFragment"):
-        memory.get_insights_sync(fragments("a"))
+        block_on(memory.get_insights(fragments("a")))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "8", True])
 def test_scores_are_weighted_and_finite(bad: object) -> None:
     memory = Plain()
-    assert memory.score_memory_importance_sync(fragments("a", "b")) == [0.75, 0.75]
+    assert block_on(memory.score_memory_importance(fragments("a", "b"))) == [0.75, 0.75]
     memory.importance_scorer = Gives(8)
     memory.importance_weight = 0.5
-    assert memory.score_memory_importance_sync(fragments("a")) == [4.0]
+    assert block_on(memory.score_memory_importance(fragments("a"))) == [4.0]
     memory.importance_scorer = Gives(bad)
     with pytest.raises(InvalidInput, match="a score must be a finite number"):
-        memory.score_memory_importance_sync(fragments("a"))
+        block_on(memory.score_memory_importance(fragments("a")))
 
 
 async def test_when_one_fails_the_others_are_not_left_running() -> None:
@@ -274,7 +275,7 @@ def sensory(size: int = 0, scorer: Any = None) -> SensoryMemory[Fragment]:
 
 def filled(size: int, extractor: Any = None) -> tuple[ShortTermMemory[Fragment], Fragments]:
     memory, held = ShortTermMemory[Fragment](size), fragments(*map(str, range(size)))
-    memory.write_batch_sync(held)
+    block_on(memory.write_batch(held))
     memory.insight_extractor = extractor
     return memory, held
 
@@ -289,34 +290,38 @@ def enhanced(size: int = 10, threshold: int = 3, **options: Any) -> EnhancedShor
     return EnhancedShortTermMemory[Fragment](vectors, buffer_size=size, enhance_threshold=threshold, **options)
 
 
+def enhancers(memory: EnhancedShortTermMemory[Any]) -> list[list[Any]]:
+    return [list(memory._enhancers.get(one.id, ())) for one in memory.short_term_memories]
+
+
 def state(memory: EnhancedShortTermMemory[Fragment]) -> list[tuple[str, int, list[str]]]:
-    rows = zip(memory.short_term_memories, memory.enhance_cnt, memory.enhance_memories, strict=True)
+    rows = zip(memory.short_term_memories, memory.enhance_cnt, enhancers(memory), strict=True)
     return [(one.raw_observation, count, texts(enhancers)) for one, count, enhancers in rows]
 
 
 def test_by_default_everything_passes_through_scored_and_a_full_buffer_is_emptied_whole() -> None:
     memory, (one,) = sensory(), fragments("x")
-    assert handed(memory.write_sync(one)) == [one]
+    assert handed(block_on(memory.write(one))) == [one]
     assert one.importance == 4.5
-    assert memory.read_sync("x") == []
+    assert block_on(memory.read("x")) == []
     memory, (one, two, three, four) = sensory(2), fragments("a", "b", "c", "d")
-    assert [handed(memory.write_sync(each)) for each in (one, two, three)] == [[], [], [one, two, three]]
-    assert memory.write_sync(four) is None
-    assert memory.read_sync("x") == [four] == memory.clear_sync()
+    assert [handed(block_on(memory.write(each))) for each in (one, two, three)] == [[], [], [one, two, three]]
+    assert block_on(memory.write(four)) is None
+    assert block_on(memory.read("x")) == [four] == block_on(memory.clear())
 
 
 @pytest.mark.parametrize("size", [0, 2])
 def test_what_does_not_matter_is_dropped_and_a_given_importance_is_the_score(size: int) -> None:
     memory = sensory(size, Concludes())
     worth: list[tuple[str, float | None]] = [("a", 7.25), ("b", None), ("c", 0.05)]
-    out = handed(memory.write_batch_sync([Fragment(text, importance=given_) for text, given_ in worth]))
+    out = handed(block_on(memory.write_batch([Fragment(text, importance=given_) for text, given_ in worth])))
     assert [(one.observation, one.importance) for one in out] == [("a", 7.25), ("b", 4.5)]
     assert len(memory) == 0
 
 
 def test_what_is_read_is_the_readers_own_list() -> None:
     memory, held = filled(3)
-    memory.read_sync("x").clear()
+    block_on(memory.read("x")).clear()
     memory.short_term_memories.clear()
     assert memory.short_term_memories == held
 
@@ -400,11 +405,11 @@ class Merging(ShortTermMemory[Fragment]):
 
 def test_what_is_overridden_is_honoured_and_nothing_vanishes() -> None:
     memory, (one, two, three) = Upstream(2), fragments(*"123")
-    assert [handed(memory.write_sync(each)) for each in (one, two, three)] == [[], [], [one, two]]
+    assert [handed(block_on(memory.write(each))) for each in (one, two, three)] == [[], [], [one, two]]
     assert texts(memory.short_term_memories) == ["3", "added in place"]
     merging, (long, short, mid) = Merging(2), fragments("a long one", "b", "mid")
-    assert merging.write_batch_sync([long, short, Fragment("b")]) is None
-    assert handed(merging.write_sync(mid)) == [long]
+    assert block_on(merging.write_batch([long, short, Fragment("b")])) is None
+    assert handed(block_on(merging.write(mid))) == [long]
     assert merging.short_term_memories == [short, mid]
 
 
@@ -413,24 +418,24 @@ def test_what_is_alike_strengthens_and_the_strong_leaves_merged() -> None:
     memory.insight_extractor = Concludes()
     one, two, three = fragments("a1", "a2", "a3")
     one.update_importance(7.0)
-    assert texts(memory.write_sync(one)) == texts(memory.write_sync(Fragment("b1"))) == []
-    assert texts(memory.write_sync(two)) == []
+    assert texts(block_on(memory.write(one))) == texts(block_on(memory.write(Fragment("b1")))) == []
+    assert texts(block_on(memory.write(two))) == []
     assert state(memory) == [("a1", 1, ["a2"]), ("b1", 0, []), ("a2", 0, [])]
-    discarded = memory.write_sync(three)
+    discarded = block_on(memory.write(three))
     assert discarded is not None
     (merged,) = discarded.discarded_memory_fragments
     assert (merged.raw_observation, merged.importance) == ("a1;a2;a3", 7.0)
     assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["of a1;a2;a3"]
     assert state(memory) == [("b1", 0, []), ("a2", 1, ["a3"]), ("a3", 0, [])]
-    assert (three.embeddings, memory.short_embeddings) == (embed(["a"])[0], embed(["b", "a", "a"]))
+    assert [one.embeddings for one in memory.short_term_memories] == embed(["b", "a", "a"])
     recalling = enhanced(5, 2)
-    recalling.write_sync(Fragment("a"))
-    assert texts(recalling.write_sync(Fragment("a+"), op=WriteOperation.RETRIEVAL)) == []
+    block_on(recalling.write(Fragment("a")))
+    assert texts(block_on(recalling.write(Fragment("a+"), op=WriteOperation.RETRIEVAL))) == []
     assert state(recalling) == [("a", 1, ["a+"])], "what was recalled is not taken in"
-    assert texts(recalling.write_sync(Fragment("a!"), op=WriteOperation.RETRIEVAL)) == ["a;a+;a!"]
+    assert texts(block_on(recalling.write(Fragment("a!"), op=WriteOperation.RETRIEVAL))) == ["a;a+;a!"]
     same, again = enhanced(5, 1), Fragment("b", memory_id=one.id)
     for each in (one, one, again):
-        same.write_sync(each)
+        block_on(same.write(each))
     assert (state(same), same.short_term_memories) == ([("b", 0, [])], [again]), "not by itself"
 
 
@@ -439,40 +444,39 @@ def test_it_is_the_same_every_time() -> None:
     runs = []
     for _ in range(3):
         memory = enhanced(4)
-        runs.append(([texts(memory.write_sync(Fragment(text))) for text in written], state(memory)))
+        runs.append(([texts(block_on(memory.write(Fragment(text)))) for text in written], state(memory)))
     assert runs[0] == runs[1] == runs[2]
 
 
 def test_the_threshold_is_of_the_sigmoid() -> None:
     table = {"near": [1.0, 0.0], "nearer": [0.86, (1 - 0.86**2) ** 0.5], "far": [0.84, (1 - 0.84**2) ** 0.5]}
     memory = enhanced(embeddings=lambda given_: [table[text] for text in given_])
-    memory.write_batch_sync(fragments(*table))
+    block_on(memory.write_batch(fragments(*table)))
     assert memory.enhance_cnt[0] == 1
-    assert texts(memory.enhance_memories[0]) == ["nearer"]
+    assert texts(enhancers(memory)[0]) == ["nearer"]
 
 
 def test_overflow_hands_on_the_least_important() -> None:
     memory = enhanced(2)
     memory.insight_extractor = Concludes()
     grave, none, new = Fragment("a", importance=5.0), Fragment("b"), Fragment("c")
-    memory.write_batch_sync([grave, none])
-    discarded = memory.write_sync(new)
+    block_on(memory.write_batch([grave, none]))
+    discarded = block_on(memory.write(new))
     assert discarded is not None
     assert discarded.discarded_memory_fragments == [none]
     assert discarded.discarded_insights[0].original_memory_fragment is none
-    assert handed(memory.write_sync(Fragment("d", importance=-1.0))) == [new], "never the newest"
-    assert texts(enhanced(0).write_sync(Fragment("a"))) == ["a"]
+    assert handed(block_on(memory.write(Fragment("d", importance=-1.0)))) == [new], "never the newest"
+    assert texts(block_on(enhanced(0).write(Fragment("a")))) == ["a"]
 
 
 def test_counts_stay_with_their_fragments_when_another_is_dropped() -> None:
     memory = enhanced(3, 9)
-    memory.write_batch_sync([Fragment("a", importance=3.0), Fragment("b"), Fragment("c", importance=3.0)])
+    block_on(memory.write_batch([Fragment("a", importance=3.0), Fragment("b"), Fragment("c", importance=3.0)]))
     for text in ("a+", "c+", "c+"):
-        memory.write_sync(Fragment(text), op=WriteOperation.RETRIEVAL)
-    memory.write_sync(Fragment("d", importance=9.0))
+        block_on(memory.write(Fragment(text), op=WriteOperation.RETRIEVAL))
+    block_on(memory.write(Fragment("d", importance=9.0)))
     assert state(memory) == [("a", 1, ["a+"]), ("c", 2, ["c+", "c+"]), ("d", 0, [])]
-    assert memory.short_embeddings == embed(["a", "c", "d"])
-    assert texts(memory.clear_sync()) == ["a", "c", "d"]
+    assert texts(block_on(memory.clear())) == ["a", "c", "d"]
     assert memory.enhance_cnt == []
 
 
@@ -491,8 +495,8 @@ async def embed_later(given_: list[str]) -> list[list[float]]:
 @pytest.mark.parametrize("embeddings", [embed, embed_later, Documents(), HashEmbedder(16)])
 def test_whatever_makes_vectors(embeddings: Any) -> None:
     memory = enhanced(embeddings=embeddings)
-    memory.write_batch_sync(fragments("a", "a"))
-    assert memory.enhance_cnt == [1, 0]
+    block_on(memory.write_batch(fragments("a", "a")))
+    assert memory.enhance_cnt == [1]
 
 
 def test_bad_settings_and_vectors_are_refused() -> None:
@@ -506,7 +510,7 @@ def test_bad_settings_and_vectors_are_refused() -> None:
             EnhancedShortTermMemory(**{"embeddings": embed, **bad})
     for wrong in ([[]], [["x"]], [[float("nan")]]):
         with pytest.raises(BadModelOutput):
-            enhanced(embeddings=lambda _, wrong=wrong: wrong).write_sync(Fragment("a"))
+            block_on(enhanced(embeddings=lambda _, wrong=wrong: wrong).write(Fragment("a")))
 
 
 KINDS: list[Callable[[], Any]] = [lambda: sensory(2), lambda: ShortTermMemory[Fragment](2), lambda: enhanced(2, 9)]
@@ -518,7 +522,7 @@ def test_a_clone_has_the_settings_and_no_content(make: Callable[[], Any]) -> Non
     with pytest.raises(InvalidInput, match=r"The real memory fragment class is not set\."):
         _ = memory.real_memory_fragment_class
     memory.initialize("agent", "client", Concludes(), Concludes(), Fragment, "session")
-    memory.write_sync(Fragment("a"))
+    block_on(memory.write(Fragment("a")))
     clone = memory.structure_clone()
     assert (len(clone), len(memory), clone._buffer_size) == (0, 1, 2)
     for name in ("name", "llm_client", "importance_scorer", "insight_extractor", "session_id"):
@@ -535,16 +539,16 @@ def test_a_clone_has_the_settings_and_no_content(make: Callable[[], Any]) -> Non
 @pytest.mark.parametrize("make", KINDS)
 def test_what_fails_leaves_everything_as_it_was(make: Callable[[], Any], batch: bool) -> None:
     memory, held, new = make(), fragments("a", "b"), fragments("c", "d")
-    memory.write_batch_sync(held)
+    block_on(memory.write_batch(held))
     before = state(memory) if isinstance(memory, EnhancedShortTermMemory) else None
     memory.importance_scorer = memory.insight_extractor = Concludes("a")
     with pytest.raises(KeyError):
-        memory.write_batch_sync(new) if batch else memory.write_sync(new[0])
-    assert memory.read_sync("x") == held
+        block_on(memory.write_batch(new)) if batch else block_on(memory.write(new[0]))
+    assert block_on(memory.read("x")) == held
     assert [one.importance for one in (*held, *new)] == [None] * 4
     assert before is None or state(memory) == before
     memory.importance_scorer = memory.insight_extractor = None
-    assert len(handed(memory.write_sync(new[0]))) in (1, 3)
+    assert len(handed(block_on(memory.write(new[0])))) in (1, 3)
 
 
 PLANS = st.lists(st.tuples(st.sampled_from(LETTERS[:3]), st.booleans(), st.integers(0, 8)), max_size=12)
@@ -580,7 +584,7 @@ def test_threads_lose_nothing(make: Callable[[], Any]) -> None:
 
     def write(part: Fragments) -> None:
         for one in part:
-            given_on.extend(texts(memory.write_sync(one)))
+            given_on.extend(texts(block_on(memory.write(one))))
 
     async def write_all(part: Fragments) -> None:
         for discarded in await asyncio.gather(*(memory.write(one) for one in part)):
@@ -591,5 +595,24 @@ def test_threads_lose_nothing(make: Callable[[], Any]) -> None:
         running += [threads.submit(lambda at=at: asyncio.run(write_all(written[at::4]))) for at in (2, 3)]
         for one in running:
             one.result(60)
-    places = [*texts(memory.read_sync("x")), *(text.split(";")[0] for text in given_on)]
+    places = [*texts(block_on(memory.read("x"))), *(text.split(";")[0] for text in given_on)]
     assert sorted(places) == sorted(texts(written))
+
+
+async def test_what_short_term_memory_holds_already_is_dropped() -> None:
+    memory = ShortTermMemory[AgentMemoryFragment](2)
+    first, again = (
+        AgentMemoryFragment("Anna lives in Oslo.", importance=2),
+        AgentMemoryFragment("Anna lives in Oslo.", importance=7),
+    )
+    assert await memory.write(first) is None
+    assert await memory.write(again) is None
+    assert memory.short_term_memories == [first]
+    assert first.importance == 7, "the higher of the two"
+    assert await memory.write_batch([AgentMemoryFragment("It rains."), AgentMemoryFragment("It rains.")]) is None
+    assert [one.raw_observation for one in memory.short_term_memories] == ["Anna lives in Oslo.", "It rains."]
+    elsewhere = AgentMemoryFragment("It rains.")
+    elsewhere.session_id = "another"
+    discarded = await memory.write(elsewhere)
+    assert discarded is not None
+    assert discarded.discarded_memory_fragments == [first], "another session says it for itself"

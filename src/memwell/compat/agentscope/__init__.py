@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING
 from memwell._package import load_lazily
 from memwell.compat.agentscope.agents import (
     AgentBase,
+    FanoutPipeline,
     JSONSession,
     MemwellSession,
     MsgHub,
+    RedisSession,
+    SequentialPipeline,
     SessionBase,
     SessionNotFound,
     StateModule,
+    fanout_pipeline,
+    sequential_pipeline,
+    stream_printing_messages,
 )
 from memwell.compat.agentscope.memories import (
     AsyncSQLAlchemyMemory,
     InMemoryMemory,
     MemoryBase,
     MemwellMemory,
+    NoSuchPlace,
     RedisMemory,
     ThreadMemory,
-    WrongType,
 )
 from memwell.compat.agentscope.messages import (
     AudioBlock,
@@ -38,8 +44,7 @@ from memwell.compat.agentscope.messages import (
     ToolUseBlock,
     URLSource,
     VideoBlock,
-    from_core,
-    to_core,
+    WrongType,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +62,6 @@ if TYPE_CHECKING:
         InMemoryMessageStorage,
         MemoryWithCompress,
         MessageStorageBase,
-        NoSuchPlace,
         ReMeShortTermMemory,
     )
 
@@ -65,7 +69,7 @@ _LAZY = {
     **dict.fromkeys(("EmbeddingCacheBase", "FileEmbeddingCache"), ".embedding_cache"),
     **dict.fromkeys(("LongTermMemoryBase", "NotStarted", "ReMeLongTermMemoryBase", "ToolResponse"), ".long_term"),
     **{f"ReMe{kind}LongTermMemory": ".long_term" for kind in ("Personal", "Task", "Tool")},
-    **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "NoSuchPlace", "ReMeShortTermMemory"), ".short_term"),
+    **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "ReMeShortTermMemory"), ".short_term"),
     "InMemoryMessageStorage": ".short_term",
 }
 """Loaded when first used, because they load numpy."""
@@ -74,11 +78,11 @@ __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AgentBase", "AsyncSQLAlchemyMemory", "AudioBlock", "Base64Source", "ContentBlock", "EmbeddingCacheBase",
-    "FileEmbeddingCache", "ImageBlock", "InMemoryMemory", "InMemoryMessageStorage", "JSONSession",
+    "FanoutPipeline", "FileEmbeddingCache", "ImageBlock", "InMemoryMemory", "InMemoryMessageStorage", "JSONSession",
     "LongTermMemoryBase", "MemoryBase", "MemoryWithCompress", "MemwellMemory", "MemwellSession",
     "MessageStorageBase", "Msg", "MsgHub", "NoSuchPlace", "NotStarted", "ReMeLongTermMemoryBase",
     "ReMePersonalLongTermMemory", "ReMeShortTermMemory", "ReMeTaskLongTermMemory", "ReMeToolLongTermMemory",
-    "RedisMemory", "SessionBase", "SessionNotFound", "StateModule", "TextBlock", "ThinkingBlock", "ThreadMemory",
-    "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource", "VideoBlock",
-    "WrongType", "from_core", "to_core",
+    "RedisMemory", "RedisSession", "SequentialPipeline", "SessionBase", "SessionNotFound", "StateModule",
+    "TextBlock", "ThinkingBlock", "ThreadMemory", "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource",
+    "VideoBlock", "WrongType", "fanout_pipeline", "sequential_pipeline", "stream_printing_messages",
 ]  # fmt: skip

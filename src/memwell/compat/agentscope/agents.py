@@ -1,7 +1,8 @@
-"""Agents that exchange ``Msg``, the hub on which they hear each other, and the sessions in which their states are saved."""
+"""Agents that exchange ``Msg``, hubs and pipelines that join them, and sessions in which their states are saved."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import json
@@ -9,32 +10,36 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 from memwell._asyncify import Closing, run_blocking
-from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
+from memwell.compat.agentscope.memories import redis_url
+from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg, SeenAsTheirs, check_message, messages_in
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.agents import Agent, Hub
 from memwell.runtime.state import Sessions, StateModule, restore, states_of
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.values import check_id, check_type, shown
+from memwell.values import check_id, shown
 
 _SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
 
 
-class AgentBase(Agent[Msg]):
+class AgentBase(SeenAsTheirs, Agent[Msg]):
     """An agent: override ``reply``, ``observe`` and ``handle_interrupt``, and call the agent itself.
 
     Other agents get copies of its replies without thinking blocks. It prints to the console unless that is turned off.
     """
 
+    _their_module = "agentscope.agent"
     console_output: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -53,13 +58,9 @@ class AgentBase(Agent[Msg]):
         if self._console_output:
             self._show(msg.id, _on_console(msg, last), last)
 
-    def disable_console_output(self) -> None:
-        """The same as ``set_console_output_enabled(False)``."""
-        self.set_console_output_enabled(False)
-
     def copy_for_others(self, message: Msg) -> Msg:
         """A copy with the same id and no thinking block."""
-        twin = _message(message).__deepcopy__({})
+        twin = message.__deepcopy__({})
         if type(twin.content) is list:
             blocks: list[ContentBlock] = [block for block in twin.content if block["type"] != "thinking"]
             twin.content = blocks
@@ -67,11 +68,30 @@ class AgentBase(Agent[Msg]):
 
     async def _deliver_reply(self, message: Msg | None) -> None:
         # Checked here, the mistake is the caller's; on the hub it would be noted as a failure of every other agent.
-        await super()._deliver_reply(None if message is None else _message(message))
+        await super()._deliver_reply(None if message is None else check_message(message))
+
+
+class _Guest(AgentBase):
+    """An agent of AgentScope's own on a hub of ours, which hears it as one of its subscribers."""
+
+    def __init__(self, agent: Any) -> None:
+        super().__init__()
+        self.agent = agent
+
+    async def observe(self, msg: Msg | list[Msg] | None) -> None:
+        await self.agent.observe(msg)
+
+    def join(self, name: str, audience: Hub[Any]) -> None:
+        super().join(name, audience)
+        self.agent.reset_subscribers(name, [SimpleNamespace(observe=self._deliver_reply)])
+
+    def part(self, name: str, audience: Hub[Any]) -> None:
+        super().part(name, audience)
+        self.agent.remove_subscribers(name)
 
 
 class MsgHub(Hub[Msg]):
-    """Agents that hear each other as long as the ``async with`` over the hub lasts.
+    """Agents, ours and AgentScope's own, that hear each other as long as the ``async with`` over the hub lasts.
 
     As ``memwell.runtime.agents.Hub``: deliveries run together, an agent that raises or takes longer than ``timeout_s`` is
     noted in ``failures``, and a deleted agent neither hears the others nor is heard.
@@ -87,11 +107,22 @@ class MsgHub(Hub[Msg]):
         timeout_s: float = 30.0,
     ) -> None:
         """Raises ``InvalidInput`` for a participant that is no agent, or an announcement that is no message."""
-        if announcement is not None:
-            _messages(announcement)
+        messages_in(announcement)
+        self._guests: dict[int, _Guest] = {}
         super().__init__(
             participants, announcement, auto_broadcast=enable_auto_broadcast, name=name or None, timeout_s=timeout_s
         )
+
+    def _checked(self, agents: object) -> list[Agent[Msg]]:
+        several = cast("Sequence[Any]", agents) if isinstance(agents, list | tuple) else [agents]
+        theirs = {id(one): one for one in several if not isinstance(one, Agent) and hasattr(one, "reset_subscribers")}
+        self._guests = {key: _Guest(one) for key, one in theirs.items()} | self._guests
+        return super()._checked([self._guests.get(id(one), one) for one in several])
+
+    @property
+    def participants(self) -> list[Any]:
+        """The agents on the hub, in the order they were added; a copy."""
+        return [one.agent if isinstance(one, _Guest) else one for one in super().participants]
 
     @property
     def enable_auto_broadcast(self) -> bool:
@@ -100,15 +131,7 @@ class MsgHub(Hub[Msg]):
 
     async def broadcast(self, msg: list[Msg] | Msg) -> None:
         """Let all agents observe copies of a message or of several. Raises ``InvalidInput`` for anything else."""
-        await super().broadcast(_messages(msg))
-
-
-def _message(value: object) -> Msg:
-    return check_type(value, Msg, "agents exchange Msg")
-
-
-def _messages(value: object) -> Msg | list[Msg]:
-    return [_message(each) for each in cast("list[object]", value)] if isinstance(value, list) else _message(value)
+        await super().broadcast(messages_in(msg) if isinstance(msg, list) else check_message(msg))
 
 
 def _on_console(msg: Msg, last: bool) -> str:
@@ -120,6 +143,71 @@ def _on_console(msg: Msg, last: bool) -> str:
         others = [block for block in blocks if block["type"] not in _SPOKEN]
         lines += [json.dumps(block, indent=4, ensure_ascii=False, default=str) for block in others]
     return "\n".join(lines)
+
+
+# Pipelines: agents, ours or AgentScope's own, that answer one after the other or all at once
+
+
+async def sequential_pipeline(agents: Sequence[Any], msg: Any = None) -> Any:
+    """The answer of the last agent; each is given the answer of the one before it, the first ``msg``."""
+    for agent in agents:
+        msg = await agent(msg)
+    return msg
+
+
+async def fanout_pipeline(
+    agents: Sequence[Any], msg: Any = None, enable_gather: bool = True, **kwargs: Any
+) -> list[Any]:
+    """The answers of all agents, each to a copy of ``msg``: at the same time, or one after the other."""
+    calls = (agent(copy.deepcopy(msg), **kwargs) for agent in agents)
+    return list(await asyncio.gather(*calls)) if enable_gather else [await call for call in calls]
+
+
+@dataclass
+class SequentialPipeline:
+    """``sequential_pipeline`` over the same agents, for many messages."""
+
+    agents: list[Any]
+
+    async def __call__(self, msg: Any = None) -> Any:
+        return await sequential_pipeline(self.agents, msg)
+
+
+@dataclass
+class FanoutPipeline:
+    """``fanout_pipeline`` over the same agents, for many messages."""
+
+    agents: list[Any]
+    enable_gather: bool = True
+
+    async def __call__(self, msg: Any = None, **kwargs: Any) -> list[Any]:
+        return await fanout_pipeline(self.agents, msg, self.enable_gather, **kwargs)
+
+
+async def stream_printing_messages(
+    agents: Sequence[Any],
+    coroutine_task: Coroutine[Any, Any, Any],
+    queue: asyncio.Queue[Any] | None = None,
+    end_signal: str = "[END]",
+    yield_speech: bool = False,
+) -> AsyncGenerator[tuple[Any, ...]]:
+    """Run a coroutine, and yield what the agents print meanwhile: message, whether it is complete and, if wanted, speech.
+
+    Raises what the coroutine raises. A reader that stops before the end cancels the coroutine.
+    """
+    queue = asyncio.Queue() if queue is None else queue
+    for agent in agents:
+        agent.set_msg_queue_enabled(True, queue)
+    task = asyncio.create_task(coroutine_task)
+    task.add_done_callback(lambda _: queue.put_nowait(end_signal))
+    try:
+        while not isinstance(item := await queue.get(), str) or item != end_signal:
+            yield cast("tuple[Any, ...]", item if yield_speech else item[:2])
+        await task
+    finally:
+        task.cancel()
+        for agent in agents:
+            agent.set_msg_queue_enabled(False)
 
 
 # Sessions: the states of agents and memories, saved under the id of a session and of a user
@@ -182,34 +270,38 @@ class JSONSession(SessionBase):
     def __init__(self, save_dir: str = "./") -> None:
         self.save_dir = save_dir
 
-    def _get_save_path(self, session_id: str, user_id: str) -> str:
-        return os.path.join(self.save_dir, _file_name(session_id, user_id))
+    def _path(self, session_id: str, user_id: str) -> Path:
+        return Path(self.save_dir, _file_name(session_id, user_id))
 
     async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
-        path = Path(self._get_save_path(session_id, user_id))
-        await run_blocking(partial(_write, path, json.dumps(states_of(modules), ensure_ascii=False)))
+        states = json.dumps(states_of(modules), ensure_ascii=False)
+        await run_blocking(partial(_write, self._path(session_id, user_id), states))
 
     async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
-        path = Path(self._get_save_path(session_id, user_id))
-        return await run_blocking(partial(_found, path, session_id, user_id))
+        return await run_blocking(partial(_found, self._path(session_id, user_id), session_id, user_id))
 
 
 class MemwellSession(SessionBase, Closing):
     """Sessions in a memwell store; each user has a space of its own under ``space``, and ids are never paths.
 
-    ``store`` is a path, a URL or a ``Backend``; what is opened here is closed by ``close``.
+    ``store`` is a path, a URL or a ``Backend``; what is opened here is closed by ``close``. A session is deleted ``ttl``
+    seconds after it was last saved or loaded; without ``ttl`` it stays.
     """
 
     def __init__(
-        self, store: str | os.PathLike[str] | Backend = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE
+        self,
+        store: str | os.PathLike[str] | Backend = "memwell.db",
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        ttl: float | None = None,
     ) -> None:
-        self._space = as_space(space)
+        self._space, self._ttl = as_space(space), ttl
         self._backend = store if isinstance(store, Backend) else open_backend(store)
         self._owned = self._backend is not store
 
     def _sessions(self, user_id: str) -> Sessions:
         space = self._space / check_id(user_id, "a user's id") if user_id != "" else self._space
-        return Sessions(self._backend, space=space)
+        return Sessions(self._backend, space=space, ttl=self._ttl)
 
     async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
         await self._sessions(user_id).asave(session_id, **modules)
@@ -217,10 +309,41 @@ class MemwellSession(SessionBase, Closing):
     async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
         return await self._sessions(user_id).astates(session_id)
 
-    def close(self) -> None:
+    def close(self) -> Any:
         """Close the store, if it was opened here."""
         if self._owned:
             self._backend.close()
+
+
+class RedisSession(MemwellSession):
+    """Sessions in Redis, as ``MemwellSession`` keeps them; ``key_prefix`` is one more level of the space.
+
+    The arguments are those of ``RedisMemory``. With a ``key_ttl`` a session expires that many seconds after its last use.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        port: int = 6379,
+        db: int = 0,
+        password: str | None = None,
+        connection_pool: Any = None,
+        key_ttl: int | None = None,
+        key_prefix: str = "",
+        **kwargs: Any,
+    ) -> None:
+        known = {"host": host, "port": port, "db": db, "password": password, **kwargs}
+        self.key_ttl, self.key_prefix = key_ttl, key_prefix
+        super().__init__(redis_url(known, connection_pool), space=key_prefix.strip(":") or DEFAULT_SPACE, ttl=key_ttl)
+
+    def _sessions(self, user_id: str) -> Sessions:
+        return super()._sessions(user_id or "default_user")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await run_blocking(super().close)
+
+    aclose = close
 
 
 # Files

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._asyncify import blocking, run_blocking
+from memwell._asyncify import run_blocking
 from memwell.errors import FileError, InvalidInput
 from memwell.storage.files import BoundedFolder
 from memwell.values import check_count, shown
@@ -105,11 +105,6 @@ class FileEmbeddingCache(EmbeddingCacheBase):
     async def clear(self) -> None:
         """Delete all embeddings, and no other file."""
         await run_blocking(self._folder.clear)
-
-    store_sync = blocking(store)
-    retrieve_sync = blocking(retrieve)
-    remove_sync = blocking(remove)
-    clear_sync = blocking(clear)
 
     def _store(self, embeddings: Sequence[Embedding], identifier: Any, overwrite: bool) -> None:
         name = _file_name(identifier)

@@ -14,8 +14,17 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, ClassVar, Self, cast
 
-from memwell.compat.agentscope.memories import WrongType, messages_in
-from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, to_core
+from memwell.compat.agentscope.messages import (
+    AudioBlock,
+    ImageBlock,
+    Msg,
+    SeenAsTheirs,
+    TextBlock,
+    VideoBlock,
+    WrongType,
+    messages_in,
+    to_core,
+)
 from memwell.errors import MemwellError
 from memwell.messages import Message, Role
 from memwell.models.ports import Embedder, as_embedder
@@ -34,8 +43,10 @@ class NotStarted(MemwellError, RuntimeError):
 
 
 @dataclass
-class ToolResponse:
+class ToolResponse(SeenAsTheirs):
     """The answer of a tool function, or a piece of it."""
+
+    _their_module = "agentscope.tool"
 
     content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
     metadata: dict[str, Any] | None = None
@@ -45,12 +56,14 @@ class ToolResponse:
     id: str = field(default_factory=new_id)
 
 
-class LongTermMemoryBase(StateModule):
+class LongTermMemoryBase(SeenAsTheirs, StateModule):
     """A long-term memory. A class of your own overrides the methods it needs; the others raise ``NotImplementedError``.
 
     ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` are tools for the
     agent itself.
     """
+
+    _their_module = "agentscope.memory"
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
         """Remember what messages say."""
@@ -121,7 +134,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
         Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
-        messages = _messages([one for one in msgs if one is not None] if type(msgs) is list else msgs)
+        messages = messages_in([one for one in msgs if one is not None] if type(msgs) is list else msgs)
         if not messages:
             return
         memory = self.memory
@@ -137,7 +150,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         """
         if msg is None:
             return ""
-        asked, memory = _messages(msg), self.memory
+        asked, memory = messages_in(msg), self.memory
         query = (asked[-1].get_text_content() or "") if asked else ""
         try:
             return await self._answer(memory, query, limit) if query.strip() else ""
@@ -280,12 +293,6 @@ class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
 
     def _nothing(self, keywords: list[str]) -> str:
         return f"No tool guidelines found for: {','.join(keywords)}"
-
-
-def _messages(given: object) -> list[Msg]:
-    if given is None:
-        raise WrongType("The input must be a Msg or a list of Msg objects, not None")
-    return messages_in(given)
 
 
 def _is_said(message: Message) -> bool:

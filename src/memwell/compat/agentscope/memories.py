@@ -10,7 +10,15 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from memwell._asyncify import run_blocking
-from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
+from memwell.compat.agentscope.messages import (
+    Msg,
+    SeenAsTheirs,
+    WrongType,
+    check_message,
+    from_core,
+    messages_in,
+    to_core,
+)
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
 from memwell.history.reading import key_part, thread_keys
@@ -31,15 +39,17 @@ Marked: TypeAlias = tuple[Msg, list[str]]
 """A message with its marks."""
 
 
-class WrongType(InvalidInput, TypeError):
-    """An argument has the wrong type. Nothing was stored."""
+class NoSuchPlace(InvalidInput, IndexError):
+    """There is no message at this place. Nothing was removed."""
 
 
-class MemoryBase(StateModule, ABC):
+class MemoryBase(SeenAsTheirs, StateModule, ABC):
     """The memory of an agent. A class of your own gives the abstract methods.
 
     A message that is stored is a copy, and so is one that is read: changing either changes nothing in the memory.
     """
+
+    _their_module = "agentscope.memory"
 
     _compressed_summary: str = ""
 
@@ -78,11 +88,8 @@ class MemoryBase(StateModule, ABC):
         """The messages in order, those with one mark and without another when they are named, the summary first."""
 
     async def retrieve(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises ``Unsupported``, which says what to use instead."""
-        raise Unsupported(
-            f"{type(self).__name__} has no retrieve: get_memory() gives its messages, by mark too; to find by meaning"
-            " use a long-term memory, such as ReMePersonalLongTermMemory"
-        )
+        """The messages that a query asks for."""
+        raise NotImplementedError(f"The retrieve method is not implemented in {type(self).__name__} class.")
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
@@ -222,6 +229,22 @@ class Conversation:
         with transaction_of(self.history):
             return self._remove(self._known(set(ids)))
 
+    def delete_at(self, places: object) -> int:
+        """Remove the messages at one place or several, counted from 0; returns how many.
+
+        Raises ``WrongType`` for anything but whole numbers, and ``NoSuchPlace`` for a place without a message.
+        """
+        several = cast("Iterable[Any]", places) if isinstance(places, Iterable) else [places]
+        wanted: list[Any] = list(dict.fromkeys(several))
+        if not all(type(one) is int for one in wanted):
+            raise WrongType(f"indices must be a whole number or several, not {shown(cast(object, places))}")
+        with transaction_of(self.history):
+            kept = [one for one in self.history if one.for_model]
+            wrong = [place for place in wanted if not 0 <= place < len(kept)]
+            if wrong:
+                raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
+            return self._remove([kept[place] for place in cast("list[int]", wanted)])
+
     def delete_by_mark(self, marks: Iterable[str]) -> int:
         """Remove the messages with one of these marks; returns how many there were."""
         with transaction_of(self.history):
@@ -337,10 +360,21 @@ class ThreadMemory(MemoryBase):
         twice = allow_duplicates or not skip_duplicated
         await self._conversation.run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
 
-    async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
-        """Remove the messages of these ids; returns how many there were. The conversation can restore them."""
-        wanted = _strings_in(msg_ids, "msg_ids")
-        return await self._conversation.run(lambda: self._conversation.delete(wanted))
+    async def delete(self, msg_ids: list[str] | Iterable[int] | int = (), **kwargs: Any) -> int:
+        """Remove the messages of these ids, or at these places, also named ``index``; returns how many there were.
+
+        The conversation can restore them. Raises ``NoSuchPlace`` (an ``IndexError``) for a place without a message.
+        """
+        given: Any = kwargs.get("index", msg_ids)
+        if is_ids(given):
+            return await self._conversation.run(lambda: self._conversation.delete(given))
+        return await self._conversation.run(lambda: self._conversation.delete_at(given))
+
+    async def retrieve(self, query: Msg | str, limit: int = 5, **kwargs: Any) -> list[Msg]:
+        """The messages that share words with a text, or with the text of a message, best first."""
+        text = query if isinstance(query, str) else check_message(query).get_text_content() or ""
+        found = await self._conversation.run(lambda: self.history.search(text, limit=limit))
+        return [from_core(one) for one, _ in found if one.for_model]
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
         wanted = marks_in(mark)
@@ -483,14 +517,15 @@ class RedisMemory(_DatabaseMemory):
                 "conversations in Redis do not expire: leave key_ttl out, and clear() those that are over"
             )
         known = {"host": host, "port": port, "db": db, "password": password, **kwargs}
-        known |= getattr(connection_pool, "connection_kwargs", {})
         user = check_id(user_id, "a user's id")
         space = Space(key_prefix.strip(":"), user) if key_prefix.strip(":") else Space(user)
-        super().__init__(_redis_url(known), session_id, space)
+        super().__init__(redis_url(known, connection_pool), session_id, space)
         self.user_id, self.key_prefix = user_id, key_prefix
 
 
-def _redis_url(known: Mapping[str, Any]) -> str:
+def redis_url(known: Mapping[str, Any], connection_pool: Any = None) -> str:
+    """The URL of a server, from the arguments of a client of Redis."""
+    known = {**known, **getattr(connection_pool, "connection_kwargs", {})}
     login = f"{quote(known.get('username') or '', safe='')}:{quote(known.get('password') or '', safe='')}@"
     place = f"[{known['host']}]" if ":" in known["host"] else known["host"]
     scheme = "rediss" if known.get("ssl") else "redis"
@@ -561,14 +596,6 @@ def _pair(item: object, owner: str) -> Marked:
 # Arguments of the methods of every memory
 
 
-def messages_in(memories: object) -> list[Msg]:
-    """The messages of one, several or None. Raises ``WrongType`` for anything else."""
-    given = [] if memories is None else [memories] if isinstance(memories, Msg) else memories
-    if not isinstance(given, list | tuple) or not all(isinstance(one, Msg) for one in cast("list[Any]", given)):
-        raise WrongType(f"memories must be a Msg, a list of Msg or None, not {shown(memories)}")
-    return list(map(check_message, cast("list[Any]", given)))
-
-
 def marks_in(marks: object) -> list[str]:
     """The marks of one, several or None, each once. Raises ``WrongType`` for anything else."""
     given = _strings_in([] if marks is None else [marks] if isinstance(marks, str) else marks, "marks")
@@ -582,9 +609,14 @@ def mark_in(mark: object, what: str) -> str | None:
     return None if mark is None else check_text(mark, "a mark")
 
 
+def is_ids(value: object) -> bool:
+    """Whether it is a list of ids, and not places."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[object]", value))
+
+
 def _strings_in(value: object, what: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in cast("list[object]", value)):
-        raise WrongType(f"{what} must be a list of strings, not {shown(cast(object, value))}")
+    if not is_ids(value):
+        raise WrongType(f"{what} must be a list of strings, not {shown(value)}")
     return cast("list[str]", value)
 
 

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, cast
+from typing import Any, ClassVar, Literal, Required, Self, TypeAlias, TypedDict, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Message
 from memwell.transcript.agentscope import check_layout, from_agentscope, plain_copy, to_agentscope
 from memwell.values import check_type, new_id, shown
+
+
+class WrongType(InvalidInput, TypeError):
+    """An argument has the wrong type. Nothing was stored."""
+
+
+class SeenAsTheirs:
+    """A base by which the isinstance checks of AgentScope accept an object of ours, where a program has loaded AgentScope.
+
+    Its ``__class__`` is the class of AgentScope with the name of the object's class, or of its nearest base that is there.
+    """
+
+    _their_module: ClassVar[str]
+
+    @property
+    def __class__(self) -> type[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        theirs = sys.modules.get(self._their_module)
+        if theirs is None:
+            return type(self)
+        named = (getattr(theirs, base.__name__, None) for base in type(self).__mro__)
+        return next((one for one in named if one is not None), type(self))
 
 
 class TextBlock(TypedDict, total=False):
@@ -90,13 +112,15 @@ BlockType: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "i
 MsgRole: TypeAlias = Literal["user", "assistant", "system"]
 
 
-class Msg:
+class Msg(SeenAsTheirs):
     """A message: the name of its sender, its content as text or as a list of blocks, and a role.
 
     Two messages are equal only when they are the same object; ``id`` says whether they are the same message. Raises
     ``InvalidInput`` for an unknown role, a content that is neither text nor a list, a block of unknown type or without a
     field its type needs, and metadata that is no dict.
     """
+
+    _their_module = "agentscope.message"
 
     def __init__(
         self,
@@ -172,18 +196,32 @@ class Msg:
         return twin
 
     def __repr__(self) -> str:
-        names = ("id", "name", "content", "role", "metadata", "timestamp", "invocation_id")
-        return f"Msg({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+        return f"Msg({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
+
+
+_FIELDS = ("id", "name", "content", "role", "metadata", "timestamp", "invocation_id")
 
 
 def check_message(value: object) -> Msg:
-    """Return ``value`` when it is a message whose attributes, which a program may assign, are still valid.
+    """Return ``value`` when it is a message, or a copy as our ``Msg`` of a message of AgentScope's own.
 
-    Raises ``InvalidInput`` otherwise.
+    Raises ``WrongType`` for anything else, and ``InvalidInput`` for invalid attributes, which a program may assign.
     """
-    message = check_type(value, Msg, "expected a Msg")
-    check_layout(vars(message))
-    return message
+    if not isinstance(value, Msg):
+        if not all(hasattr(value, name) for name in _FIELDS[:4]):
+            raise WrongType(f"expected a Msg, not {shown(value)}")
+        fields = {name: plain_copy(getattr(value, name, None)) for name in _FIELDS}
+        value = object.__new__(Msg)
+        vars(value).update(fields, metadata=fields["metadata"] or {})
+    check_layout(vars(value))
+    return value
+
+
+def messages_in(given: object) -> list[Msg]:
+    """The messages of one, several or None. Raises as ``check_message`` does."""
+    if isinstance(given, list | tuple):
+        return [check_message(one) for one in cast("Sequence[object]", given)]
+    return [] if given is None else [check_message(given)]
 
 
 def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field

@@ -24,27 +24,24 @@ from memwell.compat.agentscope.memories import (
     Conversation,
     InMemoryMemory,
     MemoryBase,
-    WrongType,
+    is_ids,
     mark_in,
-    messages_in,
     with_summary,
 )
-from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
+from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, messages_in, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
-from memwell.history.writing import transaction_of
 from memwell.messages import Message, Role, human
 from memwell.models.ports import ChatModel, as_chat_model
 from memwell.runtime.state import MissingState
 from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
+from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, TaskCompaction, Turns
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
 from memwell.values import check_count, check_text, check_type, shown
-from memwell.windows import first_waiting
 
 T = TypeVar("T")
 Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
@@ -160,40 +157,19 @@ class _Counted:
         return int(_in_callers_loop(_answer(self._counter.count(to_openai([message])))))
 
 
-class _Turns(History):
-    """A conversation in which each step of an agent starts a round: an answer, or a tool call with its result.
-
-    Strategies fold and keep whole rounds, and in a plain ``History`` only a person's message starts one.
-    """
-
-    def add(self, *messages: Message) -> list[Message]:
-        stored: list[Message] = []
-        with transaction_of(self):
-            for message in messages:
-                if message.role is Role.AI and self._is_complete():
-                    self.end_round()
-                stored += super().add(message)
-        return stored
-
-    def _is_complete(self) -> bool:
-        """Whether an agent has spoken in the current round and no tool call waits for its result."""
-        round_ = self.latest_round()
-        if round_ is None:
-            return True
-        return any(one.role is Role.AI for one in round_.messages) and first_waiting(round_.messages) is None
-
-
 def _is_summary(message: Message) -> bool:
     return message.index is None and message.metadata.get("strategy") == "summary"
 
 
 class ReMeShortTermMemory(InMemoryMemory):
-    """A conversation shortened to ``max_total_tokens``.
+    """A conversation shortened to ``max_total_tokens``; the task and the handle of every long tool result stay in view.
 
     A tool result over ``max_tool_message_tokens`` is shown as a preview with a handle, which ``read_tool_result`` opens; in
     the last ``keep_recent_count`` messages it stays whole as long as everything fits. When that is not enough, old turns
     become a summary, but the last ``keep_recent_count`` messages stay as long as they fit. ``working_summary_mode`` is
-    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored.
+    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored. The
+    task is what a person said first and last. What is no longer among the turns, task and handles, comes before them, and
+    takes at most half of the tokens: a longer task is cut, and of more handles the latest are listed.
 
     ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind; without one the sentences
     that say most are kept. With a ``store_dir`` the long results are also written there for people to read. Other settings
@@ -214,7 +190,7 @@ class ReMeShortTermMemory(InMemoryMemory):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        self._conversation = Conversation(_Turns(cast(Backend, self.history.backend), "memory"))
+        self._conversation = Conversation(Turns(cast(Backend, self.history.backend), "memory"))
         self.model = chat_model(model)
         self.working_summary_mode: Mode = working_summary_mode
         self.max_total_tokens = check_count(max_total_tokens, "max_total_tokens")
@@ -224,12 +200,12 @@ class ReMeShortTermMemory(InMemoryMemory):
         self._written: set[str] = set()
         self._compaction = self._made()
 
-    def _made(self) -> Compaction:
+    def _made(self) -> TaskCompaction:
         summariser: Summariser | None = None
         if self.model is not None:
             tokens = max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1)
             summariser = ModelSummariser(self.model, tokens=tokens)
-        return Compaction(
+        return TaskCompaction(
             self.history,
             tokens=self.max_total_tokens,
             tool_tokens=self.max_tool_message_tokens,
@@ -288,21 +264,7 @@ class ReMeShortTermMemory(InMemoryMemory):
             self._write_files()
         except OSError as error:
             failures.append(f"Error writing tool results to {self.store_dir!r}: {error}")
-        return self._with_recent_whole(self._compaction.recall()), failures
-
-    def _with_recent_whole(self, view: list[Message]) -> list[Message]:
-        """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
-        size = self.history.counter.count_message
-        left = self.max_total_tokens - sum(map(size, view))
-        for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
-            preview = view[place]
-            if not preview.tool_results or READ_TOOL not in preview.text:
-                continue
-            [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
-            more = size(whole) - size(preview)
-            if more <= left:
-                view[place], left = whole, left - more
-        return view
+        return self._compaction.recall(), failures
 
     def _write_files(self) -> None:
         if self.store_dir == _NO_FILES:
@@ -338,10 +300,6 @@ class ReMeShortTermMemory(InMemoryMemory):
 # Storages of MemoryWithCompress
 
 
-class NoSuchPlace(InvalidInput, IndexError):
-    """There is no message at this place. Nothing was removed."""
-
-
 class MessageStorageBase:
     """Messages in order, in a ``History`` of any store. A subclass that keeps them elsewhere overrides the first five."""
 
@@ -350,16 +308,11 @@ class MessageStorageBase:
 
     async def add(self, msgs: list[Msg]) -> None:
         """Add messages at the end."""
-        await self._conversation.run(lambda: self._conversation.add(msgs, allow_duplicates=True))
+        await self._conversation.run(lambda: self._conversation.add(messages_in(msgs), allow_duplicates=True))
 
     async def delete(self, indices: Iterable[int] | int) -> None:
         """Remove the messages at these places, counted from 0. Raises ``NoSuchPlace`` for a place without a message."""
-        places = _places_in(indices)
-        kept = await self.get()
-        wrong = [place for place in places if not 0 <= place < len(kept)]
-        if wrong:
-            raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
-        await self._conversation.run(lambda: self._conversation.delete(kept[place].id for place in places))
+        await self._conversation.run(lambda: self._conversation.delete_at(indices))
 
     async def clear(self) -> None:
         """Remove all messages."""
@@ -371,7 +324,7 @@ class MessageStorageBase:
 
     async def replace(self, msgs: list[Msg]) -> None:
         """Replace all messages by these."""
-        await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
+        await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in messages_in(msgs)], ""))
 
     async def size(self) -> int:
         """How many messages there are."""
@@ -398,15 +351,6 @@ def _storage(value: Any, what: str) -> Any:
     if all(callable(getattr(value, name, None)) for name in ("add", "delete", "clear", "get", "replace")):
         return value
     raise InvalidInput(f"{what} must be a storage of messages or a History, not {shown(value)}")
-
-
-def _places_in(indices: object) -> list[int]:
-    """One place or several, each once. Raises ``WrongType`` for anything else."""
-    given = [indices] if isinstance(indices, int) else indices
-    found = list(dict.fromkeys(cast("Iterable[Any]", given))) if isinstance(given, Iterable) else [given]
-    if not all(type(one) is int for one in found):
-        raise WrongType(f"indices must be a whole number or several, not {shown(indices)}")
-    return cast("list[int]", found)
 
 
 class MemoryWithCompress(MemoryBase):
@@ -459,17 +403,13 @@ class MemoryWithCompress(MemoryBase):
         compression_trigger_func: Trigger | None = None,
         *,
         marks: str | list[str] | None = None,
-        allow_duplicates: bool = False,
-        skip_duplicated: bool = True,
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for anything but messages, ``InvalidInput`` when duplicates are to be kept,
-        and ``Unsupported`` for marks. After an error the same messages can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages, and ``Unsupported`` for marks. After an error the
+        same messages can be added again.
         """
         _refuse_marks(marks)
-        if allow_duplicates or not skip_duplicated:
-            raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
         messages = messages_in(msgs)
         async with self._storing:
             said = await _known(self.chat_history_storage, messages)
@@ -521,13 +461,14 @@ class MemoryWithCompress(MemoryBase):
         """
         async with self._storing:
             storage = self.memory_storage
-            if isinstance(indices, list) and indices and all(isinstance(one, str) for one in indices):
-                places = [place for place, one in enumerate(await storage.get()) if one.id in indices]
-            else:
-                places = _places_in(indices)
-            if places:
-                await storage.delete(places)
-            return len(places)
+            before = await storage.get()
+            by_id = (
+                [place for place, one in enumerate(before) if one.id in cast("list[Any]", indices)]
+                if is_ids(indices)
+                else None
+            )
+            await storage.delete(indices if by_id is None else by_id)
+            return len(before) - len(await storage.get())
 
     async def clear(self) -> None:
         """Remove everything from both storages."""
@@ -599,7 +540,7 @@ class MemoryWithCompress(MemoryBase):
 
     def _rounds(self, messages: Sequence[Msg]) -> History:
         """The messages as a conversation in memory; of an earlier compression only the summary."""
-        history = _Turns(open_backend("memory:"), "shown", counter=self._counter)
+        history = Turns(open_backend("memory:"), "shown", counter=self._counter)
         history.add(*map(_uncompressed, messages))
         return history
 

@@ -17,7 +17,6 @@ from memwell.compat.dbgpt.cache import (
     CacheStorage,
     CacheStorageItem,
     CacheValue,
-    KeyValueCacheStorage,
     LLMCacheClient,
     LLMCacheKey,
     LLMCacheValue,
@@ -33,7 +32,6 @@ from memwell.compat.dbgpt.conversations import (
     StorageConversation,
 )
 from memwell.compat.dbgpt.gpts import (
-    ActionOutput,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,
@@ -67,17 +65,12 @@ from memwell.compat.dbgpt.messages import (
     ModelMessageRoleType,
     SystemMessage,
     ViewMessage,
-    message_from_dict,
-    messages_from_dict,
-    messages_to_dict,
 )
 from memwell.compat.dbgpt.storage import (
     BackendStorage,
     DefaultStorageItemAdapter,
     InMemoryStorage,
-    JsonSerializable,
     JsonSerializer,
-    MsgpackSerializer,
     PaginationResult,
     QuerySpec,
     ResourceIdentifier,
@@ -104,19 +97,16 @@ _LAZY = {
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
-    "AIMessage", "ActionOutput", "AgentMemoryFragment", "BackendStorage",
-    "BaseMessage", "CacheClient", "CacheConfig", "CacheKey", "CachePolicy", "CacheStorage",
-    "CacheStorageItem", "CacheValue", "Chunk", "ContentImportanceScorer", "ConversationIdentifier", "DONE",
-    "DefaultGptsMessageMemory", "DefaultGptsPlansMemory", "DefaultStorageItemAdapter", "DiscardedMemoryFragments",
-    "EnhancedShortTermMemory", "GptsMemory", "GptsMessage", "GptsMessageMemory", "GptsPlan", "GptsPlansMemory",
-    "HumanMessage", "HybridMemory", "ImportanceScorer", "InMemoryStorage", "InsightExtractor",
-    "InsightMemoryFragment", "JsonSerializable", "JsonSerializer", "KeyValueCacheStorage", "LLMCacheClient",
-    "LLMCacheKey", "LLMCacheValue",
-    "LongTermMemory", "LongTermRetriever", "MediaContent", "MediaObject", "Memory", "MemoryCacheStorage",
-    "MemoryFragment", "MessageIdentifier", "MessageStorageItem", "ModelMessage", "ModelMessageRoleType",
-    "ModelOutput", "MsgpackSerializer", "OnceConversation", "PaginationResult", "QuerySpec",
+    "AIMessage", "AgentMemoryFragment", "BackendStorage", "BaseMessage", "CacheClient", "CacheConfig", "CacheKey",
+    "CachePolicy", "CacheStorage", "CacheStorageItem", "CacheValue", "Chunk", "ContentImportanceScorer",
+    "ConversationIdentifier", "DONE", "DefaultGptsMessageMemory", "DefaultGptsPlansMemory",
+    "DefaultStorageItemAdapter", "DiscardedMemoryFragments", "EnhancedShortTermMemory", "GptsMemory", "GptsMessage",
+    "GptsMessageMemory", "GptsPlan", "GptsPlansMemory", "HumanMessage", "HybridMemory", "ImportanceScorer",
+    "InMemoryStorage", "InsightExtractor", "InsightMemoryFragment", "JsonSerializer", "LLMCacheClient",
+    "LLMCacheKey", "LLMCacheValue", "LongTermMemory", "LongTermRetriever", "MediaContent", "MediaObject", "Memory",
+    "MemoryCacheStorage", "MemoryFragment", "MessageIdentifier", "MessageStorageItem", "ModelMessage",
+    "ModelMessageRoleType", "ModelOutput", "OnceConversation", "PaginationResult", "QuerySpec",
     "ResourceIdentifier", "RetrievalPolicy", "SensoryMemory", "Serializable", "Serializer", "ShortTermMemory",
     "Status", "StorageConversation", "StorageError", "StorageInterface", "StorageItem", "StorageItemAdapter",
     "SystemMessage", "ViewMessage", "WriteOperation",
-    "message_from_dict", "messages_from_dict", "messages_to_dict",
 ]  # fmt: skip

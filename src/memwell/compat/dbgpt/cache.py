@@ -1,4 +1,7 @@
-"""Caches of model answers: keys and values, storages in memory or in any store, managers and clients."""
+"""Caches of model answers: keys and values, a storage in memory, and clients.
+
+A storage is called plainly, as in DB-GPT, or awaited, as in its document: ``await storage.get("key")`` is the value.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,23 @@ import math
 import sys
 import threading
 from abc import ABC, abstractmethod
+from asyncio import _get_running_loop as running_loop  # pyright: ignore - get_running_loop raises without one, which is slow
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from time import monotonic
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify, blocking
+from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
 from memwell.errors import InvalidInput, Unsupported
-from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
-from memwell.runtime.cache import Ring
 from memwell.storage.arguments import check_ttl
-from memwell.storage.registry import Store, shared_backend
-from memwell.values import check_count, check_id, check_json, check_type, shown
+from memwell.values import check_json, shown
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -50,14 +52,10 @@ class CachePolicy(StrEnum):
 
 @dataclass
 class CacheConfig:
-    """Options of one call; ``ttl`` is how many seconds an entry lives. Raises ``InvalidInput`` for an invalid ``ttl``."""
+    """Options of one call."""
 
     retrieval_policy: RetrievalPolicy | None = RetrievalPolicy.EXACT_MATCH
     cache_policy: CachePolicy | None = CachePolicy.LRU
-    ttl: float | None = None
-
-    def __post_init__(self) -> None:
-        check_ttl(self.ttl, 0.0)
 
 
 class CacheKey(Serializable, ABC, Generic[K]):
@@ -96,7 +94,7 @@ class CacheValue(Serializable, ABC, Generic[V]):
 
 
 Key: TypeAlias = CacheKey[Any] | str
-"""A key object, or plain text."""
+"""A key object, also one of DB-GPT's own, or plain text."""
 
 
 # Storages
@@ -126,6 +124,28 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Awaited it is its value."""
+        return _Answer(self.value).__await__()
+
+
+class _Answer:
+    """What a call inside a coroutine returns where there is no item: false if the result is, and awaited the result."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def __bool__(self) -> bool:
+        return bool(self._result)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._result
+        yield  # pyright: ignore[reportUnreachable] - it makes this a generator, which waits for nothing
+
+
+def _answer(result: Any) -> Any:
+    return result if running_loop() is None else _Answer(result)
+
 
 def _key_data(key: Key) -> bytes:
     """The key as bytes. Raises what serialising it raises."""
@@ -141,7 +161,7 @@ def _value_parts(value: Any) -> tuple[bytes, Form]:
             return value.encode(), "text"
         except UnicodeEncodeError as error:
             raise InvalidInput(f"a cached text must not contain lone surrogates: {error}") from None
-    if isinstance(value, Serializable):
+    if callable(getattr(value, "serialize", None)):
         return bytes(value.serialize()), "bytes"
     check_json(value, "a cached value")
     return msgspec.json.encode(value), "json"
@@ -150,41 +170,48 @@ def _value_parts(value: Any) -> tuple[bytes, Form]:
 class CacheStorage(ABC):
     """Stores the entries of a cache. A subclass defines ``get`` and ``set``."""
 
-    def check_config(self, cache_config: CacheConfig | None) -> None:
-        """Raises ``Unsupported`` for a config that does not ask for exact keys, and ``InvalidInput`` for no config."""
+    def check_config(self, cache_config: CacheConfig | None = None, raise_error: bool | None = True) -> bool:
+        """Whether a config, ours or DB-GPT's own, asks for exact keys.
+
+        Raises ``Unsupported`` instead of False unless ``raise_error`` is off, and ``InvalidInput`` for what is no config.
+        """
         if cache_config is None:
-            return
-        check_type(cache_config, CacheConfig, "cache_config is a CacheConfig", "; a time to live is ttl=…")
-        if cache_config.retrieval_policy not in (None, RetrievalPolicy.EXACT_MATCH):
-            raise Unsupported(f"{type(self).__name__} finds exact keys, not {cache_config.retrieval_policy}")
+            return True
+        policy = getattr(cache_config, "retrieval_policy", self)
+        if policy is self:
+            raise InvalidInput(f"cache_config is a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…")
+        is_exact = getattr(policy, "value", policy) in (None, RetrievalPolicy.EXACT_MATCH.value)
+        if raise_error and not is_exact:
+            raise Unsupported(f"{type(self).__name__} finds exact keys, not {policy}")
+        return is_exact
+
+    def support_async(self) -> bool:
+        """Whether DB-GPT's own manager should call ``aget`` and ``aset``; it may as well use threads of its own."""
+        return False
 
     @abstractmethod
-    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        """The item of a key, or None. Raises ``Unsupported`` as ``check_config``."""
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> Any:
+        """The item of a key, or None; awaited, the value or None. Raises ``Unsupported`` as ``check_config``."""
 
     @abstractmethod
-    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
-        """Store a value, for ``ttl`` seconds when given here or in the config.
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> Any:
+        """Store a value, for ``ttl`` seconds when given. It is stored when the call returns, and may be awaited.
 
         Raises ``InvalidInput`` for an invalid value and for one that is larger than the cache.
         """
 
-    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
-        """Whether the key would be found."""
-        return self.get(key, cache_config) is not None
+    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> Any:
+        """Whether the key would be found; may be awaited."""
+        return _answer(bool(self.get(key, cache_config)))
 
     aget = asyncify(get)
     aset = asyncify(set)  # noqa: A003  (the method above)
-    aexists = asyncify(exists)
 
 
 def _renews(cache_config: CacheConfig | None) -> bool:
     """Whether a use makes an entry the newest."""
-    return cache_config is None or cache_config.cache_policy != CachePolicy.FIFO
-
-
-def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | None:
-    return check_ttl(ttl if ttl is not None or cache_config is None else cache_config.ttl, 0.0)
+    policy = getattr(cache_config, "cache_policy", None)
+    return getattr(policy, "value", policy) != CachePolicy.FIFO.value
 
 
 class MemoryCacheStorage(CacheStorage):
@@ -208,19 +235,14 @@ class MemoryCacheStorage(CacheStorage):
         """The bytes that the entries take now."""
         return self._used
 
-    def __len__(self) -> int:
-        with self._lock:
-            moment = monotonic()
-            return len(self._entries) - sum(expires <= moment for expires in self._expires.values())
-
-    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> Any:
         # Without the lock, which would take half the time: a call of a table whose keys are text or bytes is one step.
         if cache_config is not None:
             self.check_config(cache_config)
         name = key if type(key) is str else _name(key)
         item = self._entries.get(name)
         if item is None or (name in self._expires and not self.exists(key)):
-            return None
+            return _answer(None)
         if cache_config is None or _renews(cache_config):
             try:  # noqa: SIM105 (suppress would take as long as all the rest)
                 self._entries.move_to_end(name)
@@ -229,16 +251,16 @@ class MemoryCacheStorage(CacheStorage):
                 pass
         return item
 
-    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
-        """Whether the key would be found. It does not count as a use."""
+    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> Any:
+        """Whether the key would be found. It does not count as a use. May be awaited."""
         self.check_config(cache_config)
         name = _name(key)
         with self._lock:
-            return name in self._entries and not self._is_over(name)
+            return _answer(name in self._entries and not self._is_over(name))
 
-    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> Any:
         self.check_config(cache_config)
-        item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
+        item, lifetime = CacheStorageItem.build_from_kv(key, value), check_ttl(ttl, 0.0)
         name = _name(key) if isinstance(key, str) else item.key_data
         cost = _cost(name, item) + (0 if lifetime is None else _PLACE)
         if cost > self.max_memory:
@@ -254,22 +276,7 @@ class MemoryCacheStorage(CacheStorage):
                 self._entries.move_to_end(name)
             while self._used > self.max_memory:
                 self._uncount(*self._entries.popitem(last=False))
-
-    def delete(self, key: Key) -> bool:
-        """Delete the entry of this key. Returns whether there was one."""
-        name = _name(key)
-        with self._lock:
-            is_there = name in self._entries and not self._is_over(name)
-            if is_there:
-                self._uncount(name, self._entries.pop(name))
-        return is_there
-
-    def clear(self) -> None:
-        """Delete all entries."""
-        with self._lock:
-            self._entries.clear()
-            self._expires.clear()
-            self._used = 0
+        return _answer(None)
 
     def _is_over(self, name: str | bytes) -> bool:
         """Whether the time of an entry is over; then it is dropped."""
@@ -296,60 +303,13 @@ def _cost(name: str | bytes, item: CacheStorageItem) -> int:
     return sum(map(sys.getsizeof, (item, data, item.value_data))) + text + _PLACE
 
 
-class KeyValueCacheStorage(CacheStorage):
-    """At most ``max_entries`` entries in any store; the oldest are dropped first.
-
-    ``store`` is a URL, the path of a file or an open backend. A damaged entry is a miss. One entry takes 16 MB at most.
-    """
-
-    def __init__(
-        self, store: Store, *, space: SpaceLike = DEFAULT_SPACE, name: str = "cache", max_entries: int = 10_000
-    ) -> None:
-        self._backend = shared_backend(store)
-        space = as_space(space) / "dbgpt-cache" / check_id(name, "the name of a cache")
-        slots = check_count(max_entries, "max_entries", least=1)
-        self._ring = Ring(self._backend.kv, space, "item", slots, self._backend.transaction)
-
-    def __len__(self) -> int:
-        return self._ring.count()
-
-    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        self.check_config(cache_config)
-        value = self._ring.read(_digest(key))
-        try:
-            item = msgspec.msgpack.decode(value, type=CacheStorageItem) if isinstance(value, bytes) else None
-            # Reading the value here finds damage while it can still be called a miss.
-            _ = item and item.value
-        except (msgspec.DecodeError, UnicodeError):
-            return None
-        return item if item is not None and item.key_data == _key_data(key) else None
-
-    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
-        self.check_config(cache_config)
-        item = CacheStorageItem.build_from_kv(key, value)
-        self._ring.write({_digest(key): msgspec.msgpack.encode(item)}, ttl=_lifetime(cache_config, ttl), may_exist=True)
-
-    def delete(self, key: Key) -> bool:
-        """Delete the entry of this key. Returns whether there was one."""
-        with self._backend.transaction():
-            return self.exists(key) and self._ring.drop(_digest(key))
-
-    def clear(self) -> None:
-        """Delete all entries."""
-        self._ring.clear()
-
-
-def _digest(key: Key) -> str:
-    """What an entry is stored by, never the same for a text and a key object."""
-    return sha256((b"s" if isinstance(key, str) else b"k") + _key_data(key)).hexdigest()
-
-
 # Clients
 
 
 class CacheClient(Generic[K, V]):
     """A cache of one kind of key and value over a storage, by default one in memory. A subclass names the two classes.
 
+    The storage may be one of DB-GPT's own.
     ``serializer`` writes keys and values, and reads values back; it is JSON unless another is given.
     """
 
@@ -357,13 +317,12 @@ class CacheClient(Generic[K, V]):
     value_class: ClassVar[type[CacheValue[Any]]]
 
     def __init__(self, storage: CacheStorage | None = None, *, serializer: Serializer | None = None) -> None:
-        # An empty storage is false.
-        self._storage = MemoryCacheStorage() if storage is None else storage
+        self._storage = storage or MemoryCacheStorage()
         self._serializer = serializer or JsonSerializer()
 
     async def get(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> CacheValue[V] | None:
         """The value of a key, or None, also for data that does not fit the class of values."""
-        item = await self._storage.aget(key, cache_config)
+        item = await run_blocking(partial(self._storage.get, key, cache_config))
         try:
             return None if item is None else self._serializer.deserialize(item.value_data, self.value_class)
         except StorageError:
@@ -371,7 +330,7 @@ class CacheClient(Generic[K, V]):
 
     async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
         """Store a value. Raises what the storage's ``set`` raises."""
-        await self._storage.aset(key, value, cache_config)
+        await run_blocking(partial(self._storage.set, key, value, cache_config))
 
     async def exists(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> bool:
         """Whether the key would be found."""
@@ -392,10 +351,6 @@ class CacheClient(Generic[K, V]):
             raise InvalidInput(f"no {cls.__name__} can be made of {shown(fields)}: {error}") from None
         made.set_serializer(self._serializer)
         return made
-
-    get_sync = blocking(get)
-    set_sync = blocking(set)  # noqa: A003  (the method above)
-    exists_sync = blocking(exists)
 
 
 # Answers of models

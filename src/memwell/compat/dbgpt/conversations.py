@@ -10,7 +10,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias, cast
 
-from memwell._asyncify import asyncify
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
@@ -21,11 +20,11 @@ from memwell.compat.dbgpt.messages import (
     ViewMessage,
     from_core,
     message_from_dict,
-    messages_to_dict,
     storable_content,
     to_core,
 )
 from memwell.compat.dbgpt.storage import (
+    KEPT_AS,
     BackendStorage,
     InMemoryStorage,
     ItemRows,
@@ -42,7 +41,7 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history import History
 from memwell.messages import Message
 from memwell.records import Thread, paged
-from memwell.storage.protocols import ThreadInfo
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import Store
 from memwell.tokens import counted
 from memwell.values import check_count, check_id, shown
@@ -343,7 +342,6 @@ class MessageIdentifier(ResourceIdentifier):
     """Names a message: the conversation, and its index there."""
 
     identifier_split: ClassVar[str] = "___"
-    kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
 
     conv_uid: str
     index: int
@@ -372,8 +370,6 @@ class MessageIdentifier(ResourceIdentifier):
 class MessageStorageItem(StorageItem):
     """A message to be stored: its conversation, its index, and the message as ``to_dict`` gives it."""
 
-    kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
-
     conv_uid: str
     index: int
     message_detail: dict[str, Any]
@@ -396,16 +392,22 @@ class MessageStorageItem(StorageItem):
         self.message_detail = other.message_detail
 
 
+for _last in ("identifier_type", "message_detail"):
+    KEPT_AS[frozenset({"conv_uid", "index", _last})] = _MessageRows
+
+
 # Stored conversations
 
 
 class StorageConversation(OnceConversation, StorageItem):
     """A conversation that is read from its storages when it is made, and saved at the end of each round.
 
-    A storage may be given as a path, a URL or a backend; without one it lasts as long as the object. Of a conversation
+    A storage may be one of DB-GPT's own, and may be given as a path, a URL or a backend; without one it lasts as long as
+    the object. In a storage of DB-GPT's own the row names the messages, as there, and nothing is undone when saving fails.
+    Of a conversation
     that is stored already the stored messages, chat mode, user, system and counts stand; a model, an application,
     parameters and a summary that are given replace stored ones. With ``save_message_independent=False`` the messages are
-    kept inside the conversation's own row. ``message_ids`` is not used: messages are found by their ``conv_uid``. Several
+    kept inside the conversation's own row. Several
     objects, threads and processes may write one conversation: the messages of one that saves later are numbered after the
     others. What a query of a storage finds is the row alone, without messages, and cannot be saved or deleted. Raises
     ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
@@ -434,6 +436,7 @@ class StorageConversation(OnceConversation, StorageItem):
         self.save_message_independent = save_message_independent
         self._id = ConversationIdentifier(conv_uid)
         self._load_message = load_message
+        self._message_ids = message_ids or []
         self._conv_storage = _as_storage(conv_storage)
         self._message_storage = _as_storage(message_storage)
         # Only a storage that makes it from its row gives the number of the round.
@@ -488,7 +491,16 @@ class StorageConversation(OnceConversation, StorageItem):
     def to_dict(self) -> dict[str, Any]:
         """The row of the conversation."""
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
-        return row if self.save_message_independent else {**row, "messages": messages_to_dict(self.messages)}
+        if not self.save_message_independent:
+            return {**row, "messages": [one.to_dict() for one in self.messages]}
+        if not _is_theirs(self._message_storage):
+            return row
+        self._note_ids(self.messages)
+        return {**row, "message_ids": self._message_ids}
+
+    def _note_ids(self, messages: Sequence[BaseMessage]) -> None:
+        ids = (one.identifier.str_identifier for one in self._items(messages))
+        self._message_ids = list(dict.fromkeys((*self._message_ids, *ids)))
 
     def merge(self, other: StorageItem) -> None:
         """Become a copy of another conversation. Raises ``InvalidInput`` for an item that is none."""
@@ -537,7 +549,8 @@ class StorageConversation(OnceConversation, StorageItem):
         fresh = self._fresh()
         try:
             self._add(fresh)
-        except StorageError:
+        except Exception:
+            # A StorageError of ours, or one of DB-GPT's own.
             theirs = self._stored_since(self._stored_index)
             if not theirs:
                 raise
@@ -572,6 +585,7 @@ class StorageConversation(OnceConversation, StorageItem):
         fresh = self._fresh()
         if not theirs:
             return
+        self._note_ids(theirs)
         later = max(0, max(one.round_index for one in theirs) - self._stored_round)
         for one in fresh:
             one.round_index += later if one.round_index > self._stored_round else 0
@@ -593,6 +607,7 @@ class StorageConversation(OnceConversation, StorageItem):
             row = self._stored_row()
             if row is not None:
                 self.save_message_independent = row.save_message_independent
+                self._message_ids = row._message_ids
                 self._become(row)
             inside = [] if row is None else row.messages
             found, next_index = self._stored_messages() if self.save_message_independent else (inside, 0)
@@ -645,7 +660,13 @@ class StorageConversation(OnceConversation, StorageItem):
         return [one.to_message() for one in self._stored_items() if one.index > index]
 
     def _stored_items(self) -> list[MessageStorageItem]:
-        found = self.message_storage.query(QuerySpec({"conv_uid": self.conv_uid}), MessageStorageItem)
+        if not _is_theirs(self.message_storage):
+            found = self.message_storage.query(QuerySpec({"conv_uid": self.conv_uid}), MessageStorageItem)
+        else:
+            # A query there reads every item as one of the class that is asked for.
+            row = self._stored_row()
+            ids = map(MessageIdentifier.from_str_identifier, [] if row is None else row._message_ids)
+            found = self.message_storage.load_list(list(ids), MessageStorageItem)
         return sorted(found, key=lambda one: one.index)
 
     def _check_not_found(self) -> None:
@@ -686,18 +707,28 @@ class StorageConversation(OnceConversation, StorageItem):
             self._message_index = self.chat_order = self.cost = self.tokens = 0
             self.summary = None
             self.start_date = ""
+            self._message_ids = []
             self._mark_stored(0, -1, 0)
 
     def clear(self) -> None:
         """Delete the messages and the row for good, as ``delete`` does."""
         self.delete()
 
-    aend_current_round = asyncify(end_current_round)
-    asave_to_storage = asyncify(save_to_storage)
-    aload_from_storage = asyncify(load_from_storage)
-    adelete = asyncify(delete)
-    aclear = asyncify(clear)
+
+_METHODS = ("save_list", "save_or_update", "save_or_update_list", "load", "load_list", "delete", "delete_list")
 
 
-def _as_storage(given: AnyStorage | Store | None) -> AnyStorage | None:
-    return given if given is None or isinstance(given, StorageInterface) else BackendStorage[Any](given)
+def _is_theirs(storage: object) -> bool:
+    return storage is not None and not isinstance(storage, StorageInterface)
+
+
+def _as_storage(given: Any) -> AnyStorage | None:
+    """A storage, ours or by its methods, or one over a store. Raises ``InvalidInput`` for a storage that lacks a method."""
+    if given is None or isinstance(given, StorageInterface):
+        return cast("AnyStorage | None", given)
+    missing = [name for name in _METHODS if not callable(getattr(given, name, None))]
+    if len(missing) == len(_METHODS) or isinstance(given, Backend):
+        return BackendStorage[Any](given)
+    if missing:
+        raise InvalidInput(f"{shown(given)} is no storage of conversations: it has no {', '.join(missing)}")
+    return given

@@ -1,11 +1,12 @@
 """Plans and dialogues of agents, and a channel for each conversation to the programs that watch it.
 
-Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have blocking twins with the suffix ``_sync``.
+Stores block, as DB-GPT's do; ``GptsMemory`` is async.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,11 @@ from enum import StrEnum
 from functools import partial
 from itertools import groupby
 from typing import Any, Self, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from memwell._asyncify import blocking, run_blocking
+from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
@@ -128,39 +130,13 @@ class GptsMessage(_Fields):
 
 
 @dataclass
-class ActionOutput(_Fields):
-    """The output of an action: the JSON in the ``action_report`` of a message."""
+class _Report(_Fields):
+    """What the ``action_report`` of a message says, as JSON."""
 
     content: str
     is_exe_success: bool = True
     view: str | None = None
-    resource_type: str | None = None
-    resource_value: Any = None
-    action: str | None = None
-    action_input: str | None = None
-    thoughts: str | None = None
-    phase: str | None = None
-    action_intention: str | None = None
-    action_reason: str | None = None
-    observations: str | None = None
-    have_retry: bool | None = True
-    ask_user: bool | None = False
-    next_speakers: list[str] | None = None
     terminate: bool | None = None
-    memory_fragments: dict[str, Any] | None = None
-
-    @classmethod
-    def from_dict(cls, param: Mapping[str, Any] | None) -> Self | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The output that ``to_dict`` wrote, or None for nothing. What failed without observations has its content there.
-
-        Raises ``InvalidInput`` when there is no content.
-        """
-        if not param:
-            return None
-        made = super().from_dict(param)
-        if not made.is_exe_success and "observations" not in param:
-            made.observations = made.content
-        return made
 
 
 _TIMES = ("created_at", "updated_at")
@@ -174,7 +150,7 @@ def _moment(given: Any, what: str) -> Any:
         raise InvalidInput(f"{what} must be a time such as 2025-01-31T12:00:00, not {shown(given)}") from None
 
 
-def _reported(message: GptsMessage) -> ActionOutput | None:
+def _reported(message: GptsMessage) -> _Report | None:
     """The output that a message reports, or None. A report that is not the JSON of one is its own content."""
     report = message.action_report
     if not report:
@@ -184,8 +160,8 @@ def _reported(message: GptsMessage) -> ActionOutput | None:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         given = None
     if not isinstance(given, dict) or not isinstance(cast("dict[str, Any]", given).get("content"), str):
-        return ActionOutput(report, message.is_success)
-    return ActionOutput.from_dict(cast("dict[str, Any]", given))
+        return _Report(report, message.is_success)
+    return _Report.from_dict(cast("dict[str, Any]", given))
 
 
 # A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
@@ -320,8 +296,8 @@ class GptsPlansMemory:
         self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
 
 
-class DefaultGptsPlansMemory(GptsPlansMemory):
-    """``GptsPlansMemory`` under DB-GPT's name of the implementation."""
+DefaultGptsPlansMemory = GptsPlansMemory
+"""DB-GPT's name of the implementation."""
 
 
 class GptsMessageMemory:
@@ -370,8 +346,8 @@ class GptsMessageMemory:
         self.history(conv_id).delete()
 
 
-class DefaultGptsMessageMemory(GptsMessageMemory):
-    """``GptsMessageMemory`` under DB-GPT's name of the implementation."""
+DefaultGptsMessageMemory = GptsMessageMemory
+"""DB-GPT's name of the implementation."""
 
 
 def _backend_of(store: Store | None) -> Backend:
@@ -467,21 +443,10 @@ def _block(tag: str, content: object) -> str:
 # The memory
 
 
-@dataclass(eq=False)
-class _Watched:
-    """The state of a conversation from ``init`` to ``clear``; messages are stored apart."""
-
-    channel: Channel
-    enable_vis: bool
-    history: list[GptsMessage]
-    start_round: int
-    latest: int = 0
-    last_view: Any = None
-
-
 class GptsMemory:
     """Plans and dialogues of agents: stored, pushed to readers, and shown.
 
+    ``channels``, ``enable_vis_map`` and ``start_round_map`` have the open conversations, from ``init`` to ``clear``.
     Without memories of your own, plans and messages go to ``store``: a URL, a file's path or an open backend; without one,
     to memory of its own. ``executor`` is not used: calls run in threads of the event loop.
     """
@@ -503,8 +468,16 @@ class GptsMemory:
             message_memory = message_memory or DefaultGptsMessageMemory(backend, space=space)
         self.plans_memory = plans_memory
         self.message_memory = message_memory
-        self._channel_size = channel_size
-        self._watched: dict[str, _Watched] = {}
+        self.channels: defaultdict[str, Channel] = defaultdict(partial(Channel, channel_size))
+        self.enable_vis_map: defaultdict[str, bool] = defaultdict(bool)
+        self.start_round_map: defaultdict[str, int] = defaultdict(int)
+        self._given: dict[str, list[GptsMessage]] = {}
+        self._last: WeakKeyDictionary[Channel, tuple[int, Any]] = WeakKeyDictionary()
+
+    @property
+    def messages_cache(self) -> defaultdict[str, list[GptsMessage]]:
+        """The messages of the open conversations, as ``get_messages`` gives them; a copy."""
+        return defaultdict(list, {conv_id: self._messages(conv_id) for conv_id in self.channels})
 
     # A conversation that is watched
 
@@ -524,39 +497,42 @@ class GptsMemory:
         check_count(start_round, "start_round")
         history = [replace(one) for one in history_messages or ()]
         self.clear(conv_id)
-        self._watched[conv_id] = _Watched(Channel(self._channel_size), enable_vis_message, history, start_round)
+        # The default of the map is a channel of the right size.
+        _ = self.channels[conv_id]
+        self.enable_vis_map[conv_id], self.start_round_map[conv_id] = enable_vis_message, start_round
+        self._given[conv_id] = history
 
     def enable_vis_message(self, conv_id: str) -> bool:
         """Whether views are Markdown with blocks to draw (the default) or plain lists."""
-        watched = self._watched.get(conv_id)
-        return watched.enable_vis if watched else True
+        return self.enable_vis_map.get(conv_id, True)
 
     def queue(self, conv_id: str) -> Channel | None:
         """The conversation's channel, or None when it is not open."""
-        watched = self._watched.get(conv_id)
-        return watched.channel if watched else None
+        return self.channels.get(conv_id)
 
     def clear(self, conv_id: str) -> None:
         """Complete the channel and drop what ``init`` was given; what is stored stays. Clearing twice is allowed."""
-        watched = self._watched.pop(conv_id, None)
-        if watched:
-            watched.channel.complete()
+        channel = self.channels.pop(conv_id, None)
+        if channel is not None:
+            channel.complete()
+        for held in (self.enable_vis_map, self.start_round_map, self._given):
+            held.pop(conv_id, None)
 
     async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
         """Push the view of the dialogue, with ``temp_msg`` (a message still being written) at its end.
 
         Without an open channel nothing happens.
         """
-        watched = self._watched.get(conv_id)
-        if watched is None or watched.channel.completed:
+        channel = self.queue(conv_id)
+        if channel is None or channel.completed:
             return
-        count, view = await run_blocking(partial(self._view, conv_id, watched, temp_msg))
+        count, view = await run_blocking(partial(self._view, conv_id, temp_msg))
+        latest, _ = self._last.get(channel, (0, None))
         # With concurrent appends a view of fewer messages may be ready later; it would hide a message.
-        if temp_msg is None and count < watched.latest:
+        if temp_msg is None and count < latest:
             return
-        watched.latest = max(count, watched.latest)
-        watched.last_view = view
-        await watched.channel.put(view)
+        self._last[channel] = max(count, latest), view
+        await channel.put(view)
 
     async def complete(self, conv_id: str) -> None:
         """Close the channel: readers get the remaining views, then the end."""
@@ -569,15 +545,16 @@ class GptsMemory:
 
         Of several readers, each view goes to one, and the last to all.
         """
-        watched = self._watched.get(conv_id)
-        if watched is None:
+        channel = self.queue(conv_id)
+        if channel is None:
             return
         seen: Any = None
-        async for seen in watched.channel:
+        async for seen in channel:
             yield seen
-        if seen is not watched.last_view:
+        _, last = self._last.get(channel, (0, None))
+        if seen is not last:
             # It went to another reader.
-            yield watched.last_view
+            yield last
 
     # The dialogue
 
@@ -599,53 +576,18 @@ class GptsMemory:
         """The messages that the agent sent or received."""
         return [one for one in await self.get_messages(conv_id) if agent_role in (one.sender, one.receiver)]
 
-    async def get_agent_history_memory(self, conv_id: str, agent_role: str) -> list[ActionOutput]:
-        """The outputs of the agent's actions that its messages report, in order."""
-        sent = [one for one in await self.get_messages(conv_id) if one.sender == agent_role]
-        return [output for output in map(_reported, sent) if output is not None]
-
-    async def app_link_chat_message(self, conv_id: str) -> str:
-        """The dialogue as Markdown with blocks that DB-GPT's pages draw, from ``start_round`` on."""
-        return dialogue_markdown(await run_blocking(partial(self._viewed, conv_id)))
-
-    async def simple_message(self, conv_id: str) -> list[dict[str, Any]]:
-        """The messages of agents as a plain list."""
-        return _plain_views(await self.get_messages(conv_id))
-
-    async def agent_stream_message(
-        self, message: Mapping[str, Any] | str, enable_vis_message: bool = True
-    ) -> str | list[dict[str, Any]]:
-        """A message still being written as one block, or as a plain list."""
-        return _messages_block(_streamed_view(message)) if enable_vis_message else _streamed_view(message)
-
-    append_message_sync = blocking(append_message)
-    push_message_sync = blocking(push_message)
-    complete_sync = blocking(complete)
-    get_messages_sync = blocking(get_messages)
-    get_agent_messages_sync = blocking(get_agent_messages)
-    get_agent_history_memory_sync = blocking(get_agent_history_memory)
-    app_link_chat_message_sync = blocking(app_link_chat_message)
-    simple_message_sync = blocking(simple_message)
-    agent_stream_message_sync = blocking(agent_stream_message)
-
     def _messages(self, conv_id: str) -> list[GptsMessage]:
         stored = self.message_memory.get_by_conv_id(conv_id)
-        watched = self._watched.get(conv_id)
-        if watched is None or not watched.history:
-            return stored
-        known = {_mark(one) for one in stored}
-        return [*(replace(one) for one in watched.history if _mark(one) not in known), *stored]
+        given = self._given.get(conv_id, [])
+        known = {_mark(one) for one in stored} if given else set[tuple[object, ...]]()
+        return [*(replace(one) for one in given if _mark(one) not in known), *stored]
 
-    def _viewed(self, conv_id: str) -> list[GptsMessage]:
-        watched = self._watched.get(conv_id)
-        return self._messages(conv_id)[watched.start_round if watched else 0 :]
-
-    def _view(self, conv_id: str, watched: _Watched, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
+    def _view(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
         being_written = _streamed_view(temp_msg) if temp_msg else []
-        if not watched.enable_vis:
+        if not self.enable_vis_message(conv_id):
             messages = self._messages(conv_id)
             return len(messages), _plain_views(messages) + being_written
-        messages = self._viewed(conv_id)
+        messages = self._messages(conv_id)[self.start_round_map.get(conv_id, 0) :]
         blocks = [dialogue_markdown(messages), *([_messages_block(being_written)] if being_written else [])]
         return len(messages), "\n".join(block for block in blocks if block)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import Closing, blocking, run_blocking
+from memwell._asyncify import Closing, run_blocking
 from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
     BatchMemory,
@@ -554,12 +554,6 @@ class LongTermMemory(Closing, BatchMemory[T]):
         others = (one.id for one in self.memory.memories(where=owner.filter) if _fragment_id(one.id) == wanted)
         return next(others, expected)
 
-    fetch_memories_sync = blocking(fetch_memories)
-    clear_sync = blocking(clear)
-    compress_memories_sync = blocking(compress_memories)
-    evaluate_importance_sync = blocking(evaluate_importance)
-    feedback_sync = blocking(feedback)
-
 
 # All of an agent's memory
 
@@ -736,5 +730,3 @@ class HybridMemory(Closing, BatchMemory[T]):
         for memory in (self.short_term_memory, self.sensory_memory):
             cleared += await memory.take_out(self._is_of_session)
         return list({one.id: one for one in cleared}.values())
-
-    fetch_memories_sync = blocking(fetch_memories)

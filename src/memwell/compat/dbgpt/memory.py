@@ -1,7 +1,4 @@
-"""An agent's memory: fragments, insights from them, scorers, extractors, and the memories that live in this process.
-
-Memories are async; each async method has a blocking twin with the suffix ``_sync``.
-"""
+"""An agent's memory: fragments, insights from them, scorers, extractors, and the memories that live in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from functools import partial
 from operator import mul
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
-from memwell._asyncify import blocking, run_blocking
+from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
 from memwell.models.ports import Embedder, as_embedder
@@ -381,14 +378,6 @@ class Memory(ABC, Generic[T]):
             raise InvalidInput("The real memory fragment class is not set.")
         return self._real_memory_fragment_class
 
-    write_sync = blocking(write)
-    write_batch_sync = blocking(write_batch)
-    read_sync = blocking(read)
-    reflect_sync = blocking(reflect)
-    clear_sync = blocking(clear)
-    get_insights_sync = blocking(get_insights)
-    score_memory_importance_sync = blocking(score_memory_importance)
-
 
 class BatchMemory(Memory[T]):
     """A memory whose ``write`` is a ``write_batch`` of one fragment."""
@@ -565,7 +554,7 @@ class SensoryMemory(BufferedMemory[T]):
 
 
 class ShortTermMemory(BufferedMemory[T]):
-    """The last ``buffer_size`` fragments. A fragment whose id is held replaces the old one.
+    """The last ``buffer_size`` fragments. A fragment whose id is held replaces the old one; a duplicate is dropped.
 
     What no longer fits is returned, oldest first, with the insights of the extractor. Raises ``InvalidInput`` for a size
     below 0.
@@ -586,6 +575,21 @@ class ShortTermMemory(BufferedMemory[T]):
         # Both may discard a fragment; it is handed on once.
         handed = list({one.id: one for one in (*moved.discarded_memory_fragments, *dropped)}.values())
         return DiscardedMemoryFragments(handed, moved.discarded_insights) if handed else None
+
+    async def handle_duplicated(self, memory_fragments: list[T], new_memory_fragments: list[T]) -> list[T]:
+        """The fragments and the new ones, without those that say what a fragment of their session says already.
+
+        The one that stays has the higher importance of the two.
+        """
+        held = {(one.session_id, one.raw_observation): one for one in reversed(memory_fragments)}
+        fresh: list[T] = []
+        for one in new_memory_fragments:
+            known = held.setdefault((one.session_id, one.raw_observation), one)
+            if known.id == one.id:
+                fresh.append(one)
+            elif (one.importance or 0.0) > (known.importance or 0.0):
+                known.update_importance(one.importance)
+        return await super().handle_duplicated(memory_fragments, fresh)
 
     async def transfer_to_long_term(self, memory_fragment: T) -> DiscardedMemoryFragments[T] | None:
         """Remove the oldest fragments while there are too many, and return them with their insights, or None.
@@ -635,19 +639,9 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         self._enhancers: dict[int, tuple[T, ...]] = {}
 
     @property
-    def short_embeddings(self) -> list[list[float]]:
-        """The vectors of the fragments held, oldest first."""
-        return [one.embeddings or [] for one in self._fragments]
-
-    @property
     def enhance_cnt(self) -> list[int]:
         """How often each fragment held was strengthened, oldest first."""
-        return [len(enhancers) for enhancers in self.enhance_memories]
-
-    @property
-    def enhance_memories(self) -> list[list[T]]:
-        """The fragments that strengthened each held one, oldest first."""
-        return [list(self._enhancers.get(one.id, ())) for one in self._fragments]
+        return [self._strength(one) for one in self._fragments]
 
     async def write(
         self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD

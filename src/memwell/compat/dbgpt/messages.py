@@ -46,12 +46,6 @@ class MediaContent:
         """A piece of text."""
         return cls(MediaObject(text))
 
-    def get_text(self) -> str:
-        """The text. Raises ``InvalidInput`` for a piece that is no text."""
-        if self.type != "text":
-            raise InvalidInput("The content type is not text")
-        return str(self.object.data)
-
     def to_dict(self) -> dict[str, Any]:
         """The piece as plain data, bytes as they are."""
         return {"object": {"data": self.object.data, "format": self.object.format}, "type": self.type}
@@ -194,16 +188,6 @@ def message_from_dict(message: Mapping[str, Any]) -> BaseMessage:
             return cls(**copy.deepcopy({name: data[name] for name in _field_names(cls) if name in data}))
         case _:
             raise InvalidInput(f"a message is a dict with a type and data with a content, not {shown(message)}")
-
-
-def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessage]:
-    """The messages that ``messages_to_dict`` wrote. Raises as ``message_from_dict`` does."""
-    return [message_from_dict(one) for one in messages]
-
-
-def messages_to_dict(messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
-    """Messages as plain data."""
-    return [one.to_dict() for one in messages]
 
 
 # Messages for a model

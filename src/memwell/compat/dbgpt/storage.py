@@ -18,11 +18,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
@@ -101,41 +100,18 @@ _json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 class JsonSerializer(Serializer):
     """JSON in UTF-8, without escapes."""
 
-    def _encode(self, fields: Any) -> bytes:
-        return _json(fields).encode()
-
-    def _decode(self, data: bytes) -> Any:
-        return msgspec.json.decode(data)
-
     def serialize(self, obj: Serializable) -> bytes:
         try:
-            return self._encode(obj.to_dict())
+            return _json(obj.to_dict()).encode()
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise StorageError(f"a {type(obj).__name__} cannot be written: {error}") from error
 
     def deserialize(self, data: bytes, cls: type[S]) -> S:
         try:
-            fields = self._decode(data)
+            fields = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeError, TypeError, ValueError, RecursionError) as error:
             raise StorageError(f"these bytes are no {cls.__name__}: {error}") from error
         return made_from(fields, cls, self)
-
-
-class MsgpackSerializer(JsonSerializer):
-    """MessagePack: smaller than JSON, and it keeps bytes and times with a zone as they are."""
-
-    def _encode(self, fields: Any) -> bytes:
-        return msgspec.msgpack.encode(fields)
-
-    def _decode(self, data: bytes) -> Any:
-        return msgspec.msgpack.decode(data)
-
-
-class JsonSerializable(Serializable):
-    """An object that is written as JSON without a serializer being set."""
-
-    def serialize(self) -> bytes:
-        return JsonSerializer().serialize(self)
 
 
 def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
@@ -156,9 +132,6 @@ def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
 class ResourceIdentifier(Serializable):
     """The name of an item. Two that have the same text are equal."""
 
-    kept_as: ClassVar[type[ItemRows] | None] = None
-    """How a storage over a backend stores what this names, if not as the other items."""
-
     @property
     @abstractmethod
     def str_identifier(self) -> str:
@@ -173,9 +146,6 @@ class ResourceIdentifier(Serializable):
 
 class StorageItem(Serializable):
     """An item of a storage. It is written by ``to_dict`` and read by its constructor from the same fields."""
-
-    kept_as: ClassVar[type[ItemRows] | None] = None
-    """How a storage over a backend stores such items, if not as the others."""
 
     @property
     @abstractmethod
@@ -313,19 +283,6 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         total = self.count(wanted, cls)
         return PaginationResult(self.query(wanted, cls), total, -(-total // page_size), page, page_size)
 
-    asave = asyncify(save)
-    aupdate = asyncify(update)
-    asave_or_update = asyncify(save_or_update)
-    asave_list = asyncify(save_list)
-    asave_or_update_list = asyncify(save_or_update_list)
-    aload = asyncify(load)
-    aload_list = asyncify(load_list)
-    adelete = asyncify(delete)
-    adelete_list = asyncify(delete_list)
-    aquery = asyncify(query)
-    acount = asyncify(count)
-    apaginate_query = asyncify(paginate_query)
-
 
 # Over a backend
 
@@ -336,7 +293,8 @@ class BackendStorage(StorageInterface[T, Any]):
     ``store`` is a path, a URL or an open backend; ``name`` separates this storage's items from those of others in the same
     ``space``. Items come in the order of their identifiers, in which numbers sort by value. Lists are stored or deleted all
     or none. ``update`` stores items that are not there yet. Messages are stored as the conversation they belong to,
-    whatever ``name`` is; with an adapter, which must make dicts, they are items like any other.
+    whatever ``name`` is; with a serializer, or an adapter, which must make dicts, they are items like any other. Items
+    and identifiers of DB-GPT's own classes are taken as ours are.
     """
 
     def __init__(
@@ -359,13 +317,16 @@ class BackendStorage(StorageInterface[T, Any]):
 
     @property
     def keeps_conversations(self) -> bool:
-        """Whether messages are stored as conversations, which every other part of memwell can read."""
-        return type(self.adapter) is DefaultStorageItemAdapter
+        """Whether messages are stored as conversations, which every other part of memwell can read.
+
+        With an adapter or a serializer of the user's own they are items, written by it.
+        """
+        return type(self.adapter) is DefaultStorageItemAdapter and type(self.serializer) is JsonSerializer
 
     def history(self, conv_uid: str) -> History:
-        """The conversation ``conv_uid``. Raises ``InvalidInput`` with an adapter: there messages are items."""
+        """The conversation ``conv_uid``. Raises ``InvalidInput`` where messages are items."""
         if not self.keeps_conversations:
-            raise InvalidInput(f"a storage with an adapter keeps items, not conversations: {self!r}")
+            raise InvalidInput(f"a storage with an adapter or a serializer keeps items, not conversations: {self!r}")
         return History(self.backend, conv_uid, space=self.space)
 
     def save(self, data: T) -> None:
@@ -410,15 +371,13 @@ class BackendStorage(StorageInterface[T, Any]):
 
     def _rows(self, owner: Any) -> ItemRows:
         """The rows of an item, of its class or of its identifier."""
-        # The attribute of the class: an item may have one of that name for itself.
-        kind: type[Any] = owner if isinstance(owner, type) else owner.__class__
-        rows = getattr(kind, "kept_as", None) if self.keeps_conversations else None
-        return self._kinds.get(rows or ItemRows) or self._kinds.setdefault(rows or ItemRows, (rows or ItemRows)(self))
+        kind = _kept_as(owner if isinstance(owner, type) else type(owner)) if self.keeps_conversations else ItemRows
+        return self._kinds.get(kind) or self._kinds.setdefault(kind, kind(self))
 
     def _checked(self, data: T | None) -> T:
         if not data:
             raise StorageError("Data cannot be None")
-        if data._serializer is None:  # pyright: ignore[reportPrivateUsage] - the attribute is part of the contract
+        if getattr(data, "_serializer", None) is None:
             data.set_serializer(self.serializer)
         return data
 
@@ -441,7 +400,7 @@ class ItemRows:
         self._space = storage.space / "dbgpt" / storage.name
         self._serializer = storage.serializer
         self._is_plain = type(storage.serializer) is JsonSerializer
-        self._adapter = None if storage.keeps_conversations else storage.adapter
+        self._adapter = None if type(storage.adapter) is DefaultStorageItemAdapter else storage.adapter
 
     def write(self, items: Sequence[Any], *, replace: bool) -> None:
         """Store items. Raises ``StorageError`` for one that exists, unless ``replace`` is set."""
@@ -528,6 +487,18 @@ class ItemRows:
         except (binascii.Error, TypeError, ValueError) as error:
             raise StorageError(f"what is stored is no {cls.__name__}: {error}") from error
         return self._serializer.deserialize(data, cls)
+
+
+KEPT_AS: dict[frozenset[str], type[ItemRows]] = {}
+"""How items and identifiers whose constructors have these parameters are stored, if not as the others.
+
+By the parameters and not by the class, so that those of DB-GPT's own classes are stored alike.
+"""
+
+
+@functools.cache
+def _kept_as(kind: type[Any]) -> type[ItemRows]:
+    return KEPT_AS.get(frozenset(_parameters(kind)[0]), ItemRows)
 
 
 def _text_of(identifier: Any) -> str:

@@ -113,7 +113,7 @@ class Prepared(LocalEmbedder):
     def shared_from(self) -> int | None:
         return None
 
-    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def towards_answers(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         return vector
 
     def embed_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[bytes]]:

@@ -146,6 +146,12 @@ def _written(name: str, lines: Sequence[str]) -> Sample:
     return Sample(name, units, queries)
 
 
+def written_chinese(folder: Path) -> tuple[list[Sample], list[Sample]]:
+    """The written conversations in Chinese: those that are learnt from, and one in five, which is held out."""
+    stores = written(folder, "zh")
+    return [store for number, store in enumerate(stores) if number % _HELD_OUT], stores[::_HELD_OUT]
+
+
 def made_up(seed: int, number: int) -> list[Sample]:
     """English dialogues of the generator."""
     return dialogues(english=number, chinese=0, seed=seed)

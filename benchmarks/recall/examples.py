@@ -76,7 +76,7 @@ class EmbeddedSample:
         """The signals of the candidates of a question."""
         vector, tokens = self._embedder.embed_query(query.text)
         shared = self._embedder.shared_from
-        vector = self._embedder.distinct(vector) if vector.any() else vector
+        vector = self._embedder.towards_answers(vector) if vector.any() else vector
         question = ParsedQuery.of(query.text, now=query.now, vector=vector, shared_from=shared)
         late = None if tokens is None else partial(self._late, tokens)
         return observe(self.snapshot, question, _EVERYTHING, late=late)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.encoder.data import held_out, written
+from benchmarks.encoder.data import held_out, written_chinese
 from benchmarks.recall.dialogues import dialogues
 from benchmarks.recall.evaluate import MeanScores, Sample, load
 from benchmarks.recall.examples import CachingEmbedder, Example, examples, flattened, judge
@@ -239,7 +239,7 @@ def training(folder: Path, vectors: CachingEmbedder) -> dict[str, list[Example]]
         for store in load("longmemeval", folder)
     ]
     found = {**held, "longmemeval": pooled, "dialogues": talks, "flat": [*map(flattened, talks)]}
-    found["written-zh"] = written(folder, "zh")[::2]
+    found["written-zh"] = written_chinese(folder)[1]
     found["madial"] = load("madial", folder)
     # A question in two is enough of these, and costs half the time.
     found["written"] = found["written"][::2]

@@ -663,3 +663,8 @@ def test_a_sentence_of_many_manners_states_this(text: str, expected: str) -> Non
 def test_a_preamble_without_a_comma_and_the_divorce_of_another(text: str, expected: list[tuple[str, str, str, bool]]):
     found = claims(text, time=datetime(2026, 1, 1, tzinfo=UTC))
     assert [(one.subject, one.relation, one.object, one.negated) for one in found] == expected
+
+
+@pytest.mark.parametrize("text", ["Chess moved to Thursdays.", "Choir moved to Wednesdays.", "Wedding moved to June."])
+def test_nobody_lives_in_a_day_or_a_month(text: str):
+    assert all(one.relation != "lives_in" for one in claims(text, time=NOW))

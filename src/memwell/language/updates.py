@@ -580,7 +580,7 @@ _EN_GENERIC = frozenset(
             "each today once daily use uses city town eat drink meet met going may finally only instead again rather "
             "become sometimes usually always never lately please answer need big small"
         ),
-        *(term for word in (*_EN_KIN, *_EN_NUMBERS) for term in query_terms(word)),
+        *(term for word in (*_EN_KIN, *_EN_NUMBERS) if " " not in word for term in query_terms(word)),
         *(term for one in (_EN_BEGINS, _EN_CHANGES, _EN_ENDS) for word in one.words for term in query_terms(word)),
     }
 )

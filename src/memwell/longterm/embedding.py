@@ -161,8 +161,8 @@ class QueryVector(NamedTuple):
     embedder: TokenEmbedder | None = None
     shared_from: int | None = None
     """From which number on the vector is comparable across languages, as its embedder says."""
-    distinct: NDArray[np.float32] | None = None
-    """The vector without what all questions have in common, to rank by."""
+    towards_answers: NDArray[np.float32] | None = None
+    """The vector turned towards those of texts that answer the query, to rank by."""
 
 
 class QueryVectors:
@@ -225,7 +225,7 @@ def _query_vector(embedder: Embedder, query: str) -> QueryVector:
     vector, tokens = (embedder.embed([query])[0], None) if late is None else late.embed_query(query)
     if not vector.any():
         return QueryVector(embedder.name, None, tokens, late, embedder.shared_from)
-    return QueryVector(embedder.name, vector, tokens, late, embedder.shared_from, embedder.distinct(vector))
+    return QueryVector(embedder.name, vector, tokens, late, embedder.shared_from, embedder.towards_answers(vector))
 
 
 # Re-embedding: all vectors of a space are made by another embedder while the old ones are still searched.

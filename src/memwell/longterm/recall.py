@@ -247,7 +247,9 @@ class RecallingMemory(MemoryBase):
         strict: bool,
     ) -> list[Recalled] | None:
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
-        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
+        question = ParsedQuery.of(
+            query, now=moment.timestamp(), vector=asked.towards_answers, shared_from=asked.shared_from
+        )
         question = question.spelt(held.snapshot)
         late = None
         if asked.tokens is not None and asked.embedder is not None:

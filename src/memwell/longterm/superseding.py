@@ -495,8 +495,10 @@ def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
     a question in the past tense means is left open, except that what was wrong was wrong in the past as well. Where a
     question asks for the speaker's own, that stands before what is true of another. A jest stands before what says only
-    that it was one.
+    that it was one. Talk of several lines looks for what resembles it: there the order stays.
     """
+    if "\n" in query.strip():
+        return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
@@ -548,7 +550,7 @@ def _own_first(
     own = [hit for hit in hits.values() if _states_own(hit, relations)]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
-        least = _LEAST_OWN * max((hits[id_].relevance for id_ in of_others), default=0.0)
+        least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
         own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
         behind, probability = of_others, 0.5
     best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)

@@ -63,8 +63,8 @@ class Embedder(ABC):
         ``InvalidInput`` for anything but texts.
         """
 
-    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The vector of a question without what all questions have in common, of unit length: memories are ranked by it.
+    def towards_answers(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vector of a question, turned towards the vectors of texts that answer it: memories are ranked by it.
 
         The same vector, unless the embedder knows better.
         """

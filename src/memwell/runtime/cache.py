@@ -55,8 +55,8 @@ class EmbeddingCache(Embedder):
     def shared_from(self) -> int | None:
         return self._embedder.shared_from
 
-    def distinct(self, vector: Floats) -> Floats:
-        return self._embedder.distinct(vector)
+    def towards_answers(self, vector: Floats) -> Floats:
+        return self._embedder.towards_answers(vector)
 
     def embed(self, texts: Sequence[str]) -> Floats:
         given = given_texts(texts)

@@ -57,14 +57,25 @@ def test_only_the_shared_numbers_are_in_every_language(embedder: LocalEmbedder):
     assert [LocalEmbedder("use").shared_from, LocalEmbedder("minilm").shared_from] == [None, None]
 
 
-def test_what_all_questions_share_is_taken_out(embedder: LocalEmbedder):
-    asked, other, english = embedder.embed(["哪趟火车去罗马？", "你最近怎么样？", "Which train goes to Rome?"])
-    distinct = embedder.distinct(asked)
-    assert np.linalg.norm(distinct) == pytest.approx(1.0, abs=1e-5)
-    assert distinct @ other < asked @ other
-    assert distinct @ asked > 0.8
-    assert not distinct[: embedder.shared_from].any()
-    assert embedder.distinct(english).tolist() == english.tolist()
+def test_a_question_is_turned_towards_its_answer(embedder: LocalEmbedder):
+    asked, english = embedder.embed(["我几点下班？", "When do I get off work?"])
+    like, answer = embedder.embed(["我几点起床？", "我一般六点从公司走。"])
+    turned = embedder.towards_answers(asked)
+    assert np.linalg.norm(turned) == pytest.approx(1.0, abs=1e-5)
+    assert asked @ like > asked @ answer
+    assert turned @ answer - turned @ like > asked @ answer - asked @ like
+    assert not turned[: embedder.shared_from].any()
+    of_english = embedder.towards_answers(english)
+    assert of_english[: embedder.shared_from].tolist() == english[: embedder.shared_from].tolist()
+    assert np.linalg.norm(of_english) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_question_that_no_map_was_learnt_for_stays_as_it_is(embedder: LocalEmbedder):
+    only_english = LocalEmbedder("minilm")
+    (asked,) = only_english.embed(["Which train goes to Rome?"])
+    assert only_english.towards_answers(asked).tolist() == asked.tolist()
+    nothing = np.zeros(embedder.dimensions, np.float32)
+    assert not embedder.towards_answers(nothing).any()
 
 
 @pytest.mark.parametrize(

@@ -489,6 +489,10 @@ LOWER_WORDS = LazyPattern(
     r"[a-zà-ÿ][\w’'&-]*){0,2}(?=\s|\Z|[,.!;:)])"
 ).match
 _NO_PLACES = frozenset("Heaven Hell Mars Bed Planet".split())
+_DAYS = frozenset(
+    "Mondays Tuesdays Wednesdays Thursdays Fridays Saturdays Sundays Monday Tuesday Wednesday Thursday Friday Saturday "
+    "Sunday January February March April May June July August September October November December".split()
+)
 
 
 def is_casual(sentence: str) -> bool:
@@ -595,6 +599,8 @@ def place(sentence: str, start: int, end: int) -> list[Place]:
     """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
     near = _NEAR_PLACE(sentence, start, end)
     found = proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+    if found and sentence[slice(*found[0])] in _DAYS:
+        return []
     # Paris, Texas is another Paris.
     region = _IN_REGION(sentence, found[0][1], end) if found else None
     within = region is not None and (region[1] in REGIONS or region[1] in entities.PLACES)

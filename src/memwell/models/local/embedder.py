@@ -8,6 +8,7 @@ are those of the English encoder, so other languages have none.
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 import time
@@ -17,6 +18,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
+from memwell._native import product
 from memwell.errors import ConfigurationError
 from memwell.language.words import STOP_WORDS, han_share, language_of
 from memwell.models.local.encoder import (
@@ -29,7 +31,7 @@ from memwell.models.local.encoder import (
     token_products,
     unpacked_tokens,
 )
-from memwell.models.local.onnx import ENCODER, USE_PIECES, USE_WEIGHTS, WeightsFile, location
+from memwell.models.local.onnx import ENCODER, QUESTIONS, USE_PIECES, USE_WEIGHTS, WeightsFile, checked_bytes, location
 from memwell.models.ports import Floats, QueryTokens, TokenEmbedder, WordMatch, given_texts, zero_rows
 from memwell.values import shown
 
@@ -48,19 +50,13 @@ _SIZES: dict[str, int] = {
     "use": MULTILINGUAL_DIMENSIONS,
 }
 _FILES: dict[str, tuple[WeightsFile, ...]] = {
-    "local": (ENCODER, USE_WEIGHTS, USE_PIECES),
+    "local": (ENCODER, USE_WEIGHTS, USE_PIECES, QUESTIONS),
     "minilm": (ENCODER,),
-    "use": (USE_WEIGHTS, USE_PIECES),
+    "use": (USE_WEIGHTS, USE_PIECES, QUESTIONS),
 }
 _WORD = re.compile(r"[^\W\d_]+")
 _LOOKED_AT = 300
 _MOST_MATCHES = 3
-_COMMON_SHARE = 0.5
-_USUAL_QUESTIONS = (
-    "你还记得我说过什么吗？", "我最近怎么样？", "我们之前聊过什么？", "今天过得怎么样？",
-    "我该怎么办？", "那是什么时候的事？", "我喜欢什么？", "我去过哪里？",
-)  # fmt: skip
-"""Questions about nothing in particular."""
 _LEAST_MATCH = 0.5
 """Words whose vectors are less alike than this do not match."""
 M = TypeVar("M", Encoder, Multilingual)
@@ -149,13 +145,18 @@ class LocalEmbedder(TokenEmbedder):
             row[-MULTILINGUAL_DIMENSIONS:] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
         return made
 
-    def distinct(self, vector: Floats) -> Floats:
-        if vector[:-MULTILINGUAL_DIMENSIONS].any() or self._mode == "minilm":
+    def towards_answers(self, vector: Floats) -> Floats:
+        if self._mode == "minilm":
             # The English encoder was trained on questions.
             return vector
         made = vector.copy()
-        made[-MULTILINGUAL_DIMENSIONS:] -= np.float32(_COMMON_SHARE) * _common_part()
-        return (made / np.linalg.norm(made)).astype(np.float32)
+        part = made[-MULTILINGUAL_DIMENSIONS:]
+        length = np.linalg.norm(part)
+        if length > 0.0:
+            matrix, shift = _question_map()
+            turned = product(matrix, part / length) + shift
+            part[:] = turned * (length / np.linalg.norm(turned))
+        return made
 
     def facts(self) -> dict[str, Any]:
         """Its name, dimensions, load time, first call time and file sizes; loads the models."""
@@ -204,9 +205,13 @@ def english_share(text: str) -> float:
 
 
 @cache
-def _common_part() -> Floats:
-    """The mean vector of usual questions: a text near to it is near to every question."""
-    return LocalEmbedder("use").embed(_USUAL_QUESTIONS).mean(0)
+def _question_map() -> tuple[Floats, Floats]:
+    """What turns the multilingual model's vector of a question towards its answers: a matrix, and what is added.
+
+    The model knows what sounds alike. Learnt by ``benchmarks.encoder.questions``.
+    """
+    with np.load(io.BytesIO(checked_bytes(QUESTIONS))) as found:
+        return found["rows"] * found["scales"][:, None], found["shift"]
 
 
 class _Loaded(Generic[M]):

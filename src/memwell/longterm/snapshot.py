@@ -49,6 +49,8 @@ _FROM_ENGLISH, _TO_ENGLISH = np.float32(1.4), np.float32(1.15)
 """How much more alike an answer is to its question in one language than across two. An English question has an encoder of
 its own for English memories, so those in other languages need more.
 """
+_MOST_SIGNS = 512
+"""How many signs of a vector are compared at most: that tells the nearest from the rest, and more are slower to read."""
 _BLOCK = 4096
 _AT_ONCE = 256
 

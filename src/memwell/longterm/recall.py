@@ -274,7 +274,9 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
-        order, whole = _superseded(held, asked, query, found, memories, relevant, wanted, allowed)
+        # What is whose, a reranker can read; what is outdated, it cannot.
+        own_first = self.reranker is None
+        order, whole = _superseded(held, asked, query, found, memories, relevant, wanted, allowed, own_first)
         if weights or self.weights:
             # Own weights decide the order alone.
             order = {}
@@ -425,6 +427,7 @@ def _superseded(
     relevant: dict[str, float],
     wanted: Filter | None,
     allowed: Flags | None,
+    own_first: bool,
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
     """Which hits stand before which, and which are outdated as a whole, with what superseded them.
 
@@ -436,7 +439,7 @@ def _superseded(
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
-    order = precedence(query, meant, by_id)
+    order = precedence(query, meant, by_id, own_first=own_first)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole

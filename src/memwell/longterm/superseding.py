@@ -489,27 +489,30 @@ class _Scored(Protocol):
 S = TypeVar("S", bound=_Scored)
 
 
-def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
+def precedence(
+    query: str, replaced: Replaced, hits: Mapping[str, ComparedHit], *, own_first: bool
+) -> dict[str, list[Successor]]:
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
-    a question in the past tense means is left open, except that what was wrong was wrong in the past as well. Where a
-    question asks for the speaker's own, that stands before what is true of another. A jest stands before what says only
-    that it was one. Talk of several lines looks for what resembles it: there the order stays.
+    a question in the past tense means is left open, except that what was wrong was wrong in the past as well. With
+    ``own_first``, where a question asks for the speaker's own, that stands before what is true of another. A jest stands
+    before what says only that it was one. Talk of several lines looks for what resembles it: there the order stays.
     """
     if "\n" in query.strip():
         return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
-        return precedence(query, others, hits) | {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
+        before = {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
+        return precedence(query, others, hits, own_first=own_first) | before
     order = {older: list(newer[-1:]) for older, newer in replaced.items()}
     former = asks_about_former(query)
     if former:
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, former)
+    own = _own_first(query, hits, replaced, former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 

@@ -249,8 +249,7 @@ class RecallingMemory(MemoryBase):
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(
             query, now=moment.timestamp(), vector=asked.towards_answers, shared_from=asked.shared_from
-        )
-        question = question.spelt(held.snapshot)
+        ).spelt(held.snapshot)
         late = None
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
@@ -273,19 +272,18 @@ class RecallingMemory(MemoryBase):
         found = [one for one in found if one.id in memories]
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
-        relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
-        # What is whose, a reranker can read; what is outdated, it cannot.
-        own_first = self.reranker is None
-        order, whole = _superseded(held, asked, query, found, memories, relevant, wanted, allowed, own_first)
-        if weights or self.weights:
-            # Own weights decide the order alone.
-            order = {}
+        relevant = dict(zip([one.id for one in found], judged, strict=True))
+        order, whole = _superseded(
+            held, asked, query, found, memories, relevant, wanted, allowed, reranks=self.reranker is not None
+        )
+        # Own weights decide the order alone.
+        order = {} if weights or self.weights else order
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
             for one, share in in_order(found, order)[:pool]
             for record, traits in [memories[one.id]]
         ]
-        if self.reranker is not None:
+        if self.reranker:
             judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
             hits = [_raised(hit, share) for hit, share in in_order(judged, order)]
         if diversity > 0.0:
@@ -427,7 +425,8 @@ def _superseded(
     relevant: dict[str, float],
     wanted: Filter | None,
     allowed: Flags | None,
-    own_first: bool,
+    *,
+    reranks: bool,
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
     """Which hits stand before which, and which are outdated as a whole, with what superseded them.
 
@@ -439,7 +438,8 @@ def _superseded(
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
-    order = precedence(query, meant, by_id, own_first=own_first)
+    # Whose a statement is, a reranker can read; what is outdated, it cannot.
+    order = precedence(query, meant, by_id, own_first=not reranks)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole

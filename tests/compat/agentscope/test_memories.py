@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -124,6 +125,21 @@ async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
     assert await memory.get_memory() == []
     await memory.add(said(1), marks="other")
     assert await places(memory, mark="m") == []
+
+
+class OfTheirs(str, Enum):
+    """As AgentScope's own marks are."""
+
+    HINT = "hint"
+
+
+async def test_a_mark_may_be_of_an_enumeration_of_texts() -> None:
+    memory = InMemoryMemory()
+    await memory.add([said(1), said(2)], marks=OfTheirs.HINT)
+    assert [marks for _, marks in memory.content] == [["hint"], ["hint"]]
+    assert len(await memory.get_memory(mark=OfTheirs.HINT)) == 2
+    assert await memory.update_messages_mark("seen", OfTheirs.HINT, [(await memory.get_memory())[0].id]) == 1
+    assert await memory.delete_by_mark(OfTheirs.HINT) == 1
 
 
 @pytest.mark.parametrize("mark", [1, None, ["a", 1], ("a",)])

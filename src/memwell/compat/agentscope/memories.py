@@ -599,14 +599,19 @@ def _pair(item: object, owner: str) -> Marked:
 def marks_in(marks: object) -> list[str]:
     """The marks of one, several or None, each once. Raises ``WrongType`` for anything else."""
     given = _strings_in([] if marks is None else [marks] if isinstance(marks, str) else marks, "marks")
-    return list(dict.fromkeys(check_text(one, "a mark") for one in given))
+    return list(dict.fromkeys(_plain(one) for one in given))
 
 
 def mark_in(mark: object, what: str) -> str | None:
     """One mark or None. Raises ``WrongType`` for anything else."""
     if mark is not None and not isinstance(mark, str):
         raise WrongType(f"The {what} should be a string or None, but got {type(mark)}.")
-    return None if mark is None else check_text(mark, "a mark")
+    return None if mark is None else _plain(mark)
+
+
+def _plain(mark: str) -> str:
+    # AgentScope's own marks are members of an enumeration of texts.
+    return str.__str__(check_text(mark, "a mark"))
 
 
 def is_ids(value: object) -> bool:

@@ -321,11 +321,11 @@ _PLAIN: dict[Role, type[BaseMessage]] = {Role.HUMAN: HumanMessage, Role.SYSTEM: 
 def _content(value: Any) -> Content:
     if isinstance(value, str):
         # The text of a message is a subclass of str, and a store takes only str itself.
-        return str(value)
+        return str.__str__(value)
     if is_message(value):
         return _content(value.content)
     if isinstance(value, list | tuple):
-        items = [str(one) if isinstance(one, str) else one for one in cast("Sequence[Any]", value)]
+        items = [str.__str__(one) if isinstance(one, str) else one for one in cast("Sequence[Any]", value)]
         if all(isinstance(one, str | dict) for one in items):
             return items
     raise InvalidInput(

@@ -127,7 +127,7 @@ async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
     assert await places(memory, mark="m") == []
 
 
-class OfTheirs(str, Enum):
+class OfTheirs(str, Enum):  # noqa: UP042 - as AgentScope writes it
     """As AgentScope's own marks are."""
 
     HINT = "hint"
@@ -135,7 +135,7 @@ class OfTheirs(str, Enum):
 
 async def test_a_mark_may_be_of_an_enumeration_of_texts() -> None:
     memory = InMemoryMemory()
-    await memory.add([said(1), said(2)], marks=OfTheirs.HINT)
+    await memory.add(said(2), marks=OfTheirs.HINT)
     assert [marks for _, marks in memory.content] == [["hint"], ["hint"]]
     assert len(await memory.get_memory(mark=OfTheirs.HINT)) == 2
     assert await memory.update_messages_mark("seen", OfTheirs.HINT, [(await memory.get_memory())[0].id]) == 1

@@ -316,7 +316,13 @@ def _parts(words: str) -> frozenset[str]:
 
 def _other_subject(one: str, other: str) -> bool:
     """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
-    return bool(one and other) and _parts(one).isdisjoint(_parts(other))
+    return bool(one and other) and (_parts(one).isdisjoint(_parts(other)) or _differ_before_end(one, other))
+
+
+def _differ_before_end(one: str, other: str) -> bool:
+    """Whether Chinese names end alike and have nothing in common before: 红色文件夹, 绿色文件夹."""
+    same = next((at for at, pair in enumerate(zip(one[::-1], other[::-1], strict=False)) if pair[0] != pair[1]), 0)
+    return same > 1 and _HAN.search(one) is not None and _parts(one[:-same]).isdisjoint(other[:-same])
 
 
 def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -445,6 +451,7 @@ _EN_NO_NAMES = frozenset(
 _EN_SUBJECT = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
+    r"|\A(?:i|we) (?:keep|store|park|hang) (?:my|our|the) ((?:[\w'-]+ ){0,2}?[\w'-]+) (?:in|on|at|under|behind|by)\b"
 ).match
 _EN_THING = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? "
@@ -656,7 +663,7 @@ def _english(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
         topics=_found(_EN_TOPICS, lower, parts),
-        subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
+        subject=subject[1] or subject[2] if (subject := _EN_SUBJECT(lower)) else "",
         thing=_english_thing(lower),
         kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
@@ -766,6 +773,9 @@ _ZH_SUBJECT = LazyPattern(
     "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([^\\W\\x00-\\x7f]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
 ).match
+_ZH_PLACED = LazyPattern(
+    "\\A(?:我们?|咱们?)?的?把?([^\\W\\x00-\\x7f的]{2,8}?)(?:[放存停挂]在|在(?=[^，。]+[里上下边旁后]\\W*\\Z))"
+).match
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([^\\W\\x00-\\x7f]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
 ).match
@@ -779,7 +789,7 @@ _ZH_RELATIVE = LazyPattern(
 ).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
-    "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([^\\W\\x00-\\x7f]{2,8}?)"
+    "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?)?的?(?:新的?|旧的?|现在的?)?([^\\W\\x00-\\x7f]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
 _ZH_KINDS = {
@@ -798,7 +808,7 @@ _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿�
 _ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{_ZH_KIN_WORDS})|们?的)").match
 _ZH_ONE_OF_MINE = LazyPattern(
     rf"(?:现在)?我们?家?的?(?:{_ZH_KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
-    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
+    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还穿戴吃喝用])[^，。；]*[。！]?\Z"
 ).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
@@ -918,7 +928,7 @@ def _chinese(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
-        subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
+        subject=_chinese_subject(text),
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
         moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
@@ -935,6 +945,12 @@ def _chinese(text: str) -> StatedText:
         ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if "ends" in cues else frozenset(),
         states=_ZH_ONLY_PLANS(text) is None,
     )
+
+
+def _chinese_subject(text: str) -> str:
+    if found := _ZH_SUBJECT(text):
+        return found[1]
+    return found[1] if (found := _ZH_PLACED(text)) and not _ZH_NO_THING(found[1]) else ""
 
 
 def _chinese_thing(text: str) -> tuple[str, ...]:

@@ -117,12 +117,8 @@ def _only_supposed(text: str, chinese: bool) -> bool:
 
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
-
-
 CUES = tuple("begins changes ends adds past plans happened asks".split())
 """What a statement may tell of, as its words show."""
-
-
 _SPEAKER = frozenset({""})
 
 
@@ -212,6 +208,11 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
+    if "love" in newer.topics - older.topics and "ends" in newer.cues and "home" not in older.topics:
+        # Who parts from Marit still knows where Marit's grandmother is from.
+        rest = _OF_THEIR_KIN("", older.stated).lower()
+        if any(name in older.stated.lower() and name not in rest for name in newer.holders):
+            return True
     named, before = newer.holders - _KIN, older.holders - _KIN
     if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
         if older.about == OTHER:
@@ -257,6 +258,9 @@ def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
+_OF_THEIR_KIN = LazyPattern(
+    rf"\b[A-Z]\w+'s (?:{'|'.join(ENGLISH_KIN)})\b|[小老阿][\u4e00-\u9fff]家?的?(?:{KIN_WORDS})"
+).sub
 _SINGLE = LazyPattern(r"\b(?:alone|(?:by|to) myself|on my own|single|just me)\b|一个人|独[居自]|单身", re.I).search
 _COMPANY = LazyPattern(r"\bwith\b|[跟和与]", re.I).search
 
@@ -283,23 +287,39 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
         return True
     if newer.relative and newer.relative not in earlier:
         return True
+    if "job" in newer.topics and _COMMUTES(earlier) and not _TRAVELS(newer.stated):
+        return True
+    if _PART_OF_DAY(newer.stated) and not _ANY_PART_OF_DAY(earlier) and older.words.isdisjoint(newer.words):
+        return True
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
-    if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
+    if CHANGE.isdisjoint(newer.cues) and (
+        _other_subject(newer.subject, older.subject) or _differ_before_end("".join(newer.thing), "".join(older.thing))
+    ):
         return True
     return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
+
+
+_COMMUTES = LazyPattern(
+    r"\b(?:ride|cycle|bike|drive|walk|commute|take)\b[^.,;]* to (?:work|the office)\b|[骑开坐乘走][^，。；]*上班"
+).search
+_TRAVELS = LazyPattern(
+    r"(?i)\b(?:rid|cycl|driv|walk|commut|bus|train|tram|taxi|home|remote)|[骑坐乘车步走]|[在居]家|远程"
+).search
+_PART_OF_DAY = LazyPattern(
+    r"(?i)(?:in the (?:morning|afternoon|evening)s?|at night),? (?:i|we) (?:only|just|usually|always)\b"
+    "|我?(?:早上|上午|中午|下午|晚上)我?(?:只|一般|通常|都)"
+).match
+_ANY_PART_OF_DAY = LazyPattern(r"morning|noon|evening|night|[早晚夜]|[上中下]午").search
 
 
 def _others_of_a_kind(newer: StatedText, older: StatedText) -> bool:
     """Whether both name things of one kind, and not the same: two keys, the dentist and the optician."""
     both = older.kinds.keys() & newer.kinds.keys()
-    if "instrument" in both and ("ends" not in newer.cues or not _TAKES_UP.isdisjoint(newer.cues)):
+    if "instrument" in both and ("ends" not in newer.cues or newer.cues & {"begins", "changes"}):
         # Who takes up one often gives up the other, but who sells one does not.
         both -= {"instrument"}
     return bool(both) and all(newer.kinds[kind].isdisjoint(older.kinds[kind]) for kind in both)
-
-
-_TAKES_UP = frozenset({"begins", "changes"})
 
 
 def _same_subject(one: str, other: str) -> bool:
@@ -491,14 +511,10 @@ _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
-
-_EN_COUNTS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
-)
 _EN_NUMBERS = frozenset(
-    f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday "
-    f"wednesday thursday "
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand first second third fourth "
+    "fifth sixth seventh eighth ninth tenth monday tuesday wednesday thursday "
     "friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february march april "
     "june july august september october november december noon midnight".split()
 )
@@ -772,9 +788,7 @@ _ZH_NAMED = LazyPattern(f"(?:\\A|[，。；,;])((?!{_ZH_NO_NAME})[小老阿][^\\
 _ZH_SUBJECT = LazyPattern(
     "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([^\\W\\x00-\\x7f]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
-).match
-_ZH_PLACED = LazyPattern(
-    "\\A(?:我们?|咱们?)?的?把?([^\\W\\x00-\\x7f的]{2,8}?)(?:[放存停挂]在|在(?=[^，。]+[里上下边旁后]\\W*\\Z))"
+    "|\\A(?:我们?|咱们?)?的?把?([^\\W\\x00-\\x7f的了过着他她它我你在不那这把住]{2,8}?)(?:[放存停挂]在|在(?=[^，。]+[里上下边旁后]\\W*\\Z))"
 ).match
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([^\\W\\x00-\\x7f]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
@@ -928,7 +942,7 @@ def _chinese(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
-        subject=_chinese_subject(text),
+        subject=subject[1] or subject[2] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
         moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
@@ -945,12 +959,6 @@ def _chinese(text: str) -> StatedText:
         ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if "ends" in cues else frozenset(),
         states=_ZH_ONLY_PLANS(text) is None,
     )
-
-
-def _chinese_subject(text: str) -> str:
-    if found := _ZH_SUBJECT(text):
-        return found[1]
-    return found[1] if (found := _ZH_PLACED(text)) and not _ZH_NO_THING(found[1]) else ""
 
 
 def _chinese_thing(text: str) -> tuple[str, ...]:

@@ -506,6 +506,8 @@ def test_what_was_moved_or_sold_is_outdated(bench: Bench, older: str, newer: str
         ("阿琴在医院上班。", "阿琴的老公辞职了。", "阿琴在哪里上班？"),
         ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。", "我住在哪里？"),
         ("I keep my bike in the shed.", "I keep my skis in the loft.", "Where do I keep my bike?"),
+        ("I keep the red folder in the drawer.", "I keep the green folder on the shelf.", "Where is the red folder?"),
+        ("我学葡萄牙语是因为小玲的奶奶是澳门人。", "我和小玲分手了。", "我为什么学葡萄牙语？"),
         ("自行车放在车棚。", "滑雪板放在阁楼。", "自行车放哪儿了？"),
         ("红色文件夹在抽屉里。", "绿色文件夹在书架上。", "红色文件夹在哪？"),
         ("公司的无线网叫白鹭。", "家里的无线网叫喜鹊。", "公司无线网叫什么？"),

@@ -210,8 +210,8 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
     if "love" in newer.topics - older.topics and "ends" in newer.cues and "home" not in older.topics:
         # Who parts from Marit still knows where Marit's grandmother is from.
-        rest = _OF_THEIR_KIN("", older.stated).lower()
-        if any(name in older.stated.lower() and name not in rest for name in newer.holders):
+        found = _THEIR_KIN(older.stated)
+        if found and found[1] in newer.stated and older.stated.count(found[1]) == 1:
             return True
     named, before = newer.holders - _KIN, older.holders - _KIN
     if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
@@ -258,9 +258,9 @@ def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
-_OF_THEIR_KIN = LazyPattern(
-    rf"\b[A-Z]\w+'s (?:{'|'.join(ENGLISH_KIN)})\b|[小老阿][\u4e00-\u9fff]家?的?(?:{KIN_WORDS})"
-).sub
+_THEIR_KIN = LazyPattern(
+    rf"([A-Z][a-z]+|[小老阿][\u4e00-\u9fff])(?:'s (?:{'|'.join(ENGLISH_KIN)})\b|家?的?(?:{KIN_WORDS}))"
+).search
 _SINGLE = LazyPattern(r"\b(?:alone|(?:by|to) myself|on my own|single|just me)\b|一个人|独[居自]|单身", re.I).search
 _COMPANY = LazyPattern(r"\bwith\b|[跟和与]", re.I).search
 
@@ -336,7 +336,9 @@ def _parts(words: str) -> frozenset[str]:
 
 def _other_subject(one: str, other: str) -> bool:
     """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
-    return bool(one and other) and (_parts(one).isdisjoint(_parts(other)) or _differ_before_end(one, other))
+    if not (one and other) or _parts(one).isdisjoint(_parts(other)):
+        return bool(one and other)
+    return _differ_before_end(one, other) or _other_kind(one.split(), other.split())
 
 
 def _differ_before_end(one: str, other: str) -> bool:

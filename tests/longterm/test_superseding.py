@@ -505,6 +505,25 @@ def test_what_was_moved_or_sold_is_outdated(bench: Bench, older: str, newer: str
         ("Nina works at Siemens.", "Nina's husband Tom quit his job at Rolls-Royce.", "Where does Nina work?"),
         ("阿琴在医院上班。", "阿琴的老公辞职了。", "阿琴在哪里上班？"),
         ("上周末搬家了，现在住在温江。", "我同事老周搬去上海了。", "我住在哪里？"),
+        ("I keep my bike in the shed.", "I keep my skis in the loft.", "Where do I keep my bike?"),
+        ("I keep the red folder in the drawer.", "I keep the green folder on the shelf.", "Where is the red folder?"),
+        ("我学葡萄牙语是因为小玲的奶奶是澳门人。", "我和小玲分手了。", "我为什么学葡萄牙语？"),
+        ("自行车放在车棚。", "滑雪板放在阁楼。", "自行车放哪儿了？"),
+        ("红色文件夹在抽屉里。", "绿色文件夹在书架上。", "红色文件夹在哪？"),
+        ("公司的无线网叫白鹭。", "家里的无线网叫喜鹊。", "公司无线网叫什么？"),
+        ("我穿43码的鞋。", "女儿穿28码。", "我穿多大的鞋？"),
+        (
+            "I'm learning Portuguese because Marit's grandmother is from Porto.",
+            "Marit and I split up.",
+            "Why am I learning Portuguese?",
+        ),
+        ("我骑一辆绿色的小电驴上班。", "诊所那边我辞了，下周一去一家宠物店上班。", "我怎么去上班？"),
+        (
+            "I drink my coffee black, without sugar.",
+            "In the evening I only drink herbal tea because I sleep badly.",
+            "How do I drink my coffee?",
+        ),
+        ("我每天喝一杯咖啡不加糖。", "晚上我只喝花草茶，因为睡不好。", "我喝什么咖啡？"),
     ],
 )  # fmt: skip
 def test_what_may_be_or_is_of_another_thing_leaves_it_first(bench: Bench, older: str, newer: str, question: str):

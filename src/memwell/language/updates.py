@@ -117,12 +117,8 @@ def _only_supposed(text: str, chinese: bool) -> bool:
 
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
-
-
 CUES = tuple("begins changes ends adds past plans happened asks".split())
 """What a statement may tell of, as its words show."""
-
-
 _SPEAKER = frozenset({""})
 
 
@@ -212,6 +208,11 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two relatives, or about the speaker and another."""
+    if "love" in newer.topics - older.topics and "ends" in newer.cues and "home" not in older.topics:
+        # Who parts from Marit still knows where Marit's grandmother is from.
+        found = _THEIR_KIN(older.stated)
+        if found and found[1] in newer.stated and older.stated.count(found[1]) == 1:
+            return True
     named, before = newer.holders - _KIN, older.holders - _KIN
     if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
         if older.about == OTHER:
@@ -257,6 +258,9 @@ def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and one.isdisjoint(other) and "" not in one | other
 
 
+_THEIR_KIN = LazyPattern(
+    rf"([A-Z][a-z]+|[小老阿][\u4e00-\u9fff])(?:'s (?:{'|'.join(ENGLISH_KIN)})\b|家?的?(?:{KIN_WORDS}))"
+).search
 _SINGLE = LazyPattern(r"\b(?:alone|(?:by|to) myself|on my own|single|just me)\b|一个人|独[居自]|单身", re.I).search
 _COMPANY = LazyPattern(r"\bwith\b|[跟和与]", re.I).search
 
@@ -283,23 +287,39 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
         return True
     if newer.relative and newer.relative not in earlier:
         return True
+    if "job" in newer.topics and _COMMUTES(earlier) and not _TRAVELS(newer.stated):
+        return True
+    if _PART_OF_DAY(newer.stated) and not _ANY_PART_OF_DAY(earlier) and older.words.isdisjoint(newer.words):
+        return True
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
-    if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
+    if CHANGE.isdisjoint(newer.cues) and (
+        _other_subject(newer.subject, older.subject) or _differ_before_end("".join(newer.thing), "".join(older.thing))
+    ):
         return True
     return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
+
+
+_COMMUTES = LazyPattern(
+    r"\b(?:ride|cycle|bike|drive|walk|commute|take)\b[^.,;]* to (?:work|the office)\b|[骑开坐乘走][^，。；]*上班"
+).search
+_TRAVELS = LazyPattern(
+    r"(?i)\b(?:rid|cycl|driv|walk|commut|bus|train|tram|taxi|home|remote)|[骑坐乘车步走]|[在居]家|远程"
+).search
+_PART_OF_DAY = LazyPattern(
+    r"(?i)(?:in the (?:morning|afternoon|evening)s?|at night),? (?:i|we) (?:only|just|usually|always)\b"
+    "|我?(?:早上|上午|中午|下午|晚上)我?(?:只|一般|通常|都)"
+).match
+_ANY_PART_OF_DAY = LazyPattern(r"morning|noon|evening|night|[早晚夜]|[上中下]午").search
 
 
 def _others_of_a_kind(newer: StatedText, older: StatedText) -> bool:
     """Whether both name things of one kind, and not the same: two keys, the dentist and the optician."""
     both = older.kinds.keys() & newer.kinds.keys()
-    if "instrument" in both and ("ends" not in newer.cues or not _TAKES_UP.isdisjoint(newer.cues)):
+    if "instrument" in both and ("ends" not in newer.cues or newer.cues & {"begins", "changes"}):
         # Who takes up one often gives up the other, but who sells one does not.
         both -= {"instrument"}
     return bool(both) and all(newer.kinds[kind].isdisjoint(older.kinds[kind]) for kind in both)
-
-
-_TAKES_UP = frozenset({"begins", "changes"})
 
 
 def _same_subject(one: str, other: str) -> bool:
@@ -316,7 +336,15 @@ def _parts(words: str) -> frozenset[str]:
 
 def _other_subject(one: str, other: str) -> bool:
     """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
-    return bool(one and other) and _parts(one).isdisjoint(_parts(other))
+    if not (one and other) or _parts(one).isdisjoint(_parts(other)):
+        return bool(one and other)
+    return _differ_before_end(one, other) or _other_kind(one.split(), other.split())
+
+
+def _differ_before_end(one: str, other: str) -> bool:
+    """Whether Chinese names end alike and have nothing in common before: 红色文件夹, 绿色文件夹."""
+    same = next((at for at, pair in enumerate(zip(one[::-1], other[::-1], strict=False)) if pair[0] != pair[1]), 0)
+    return same > 1 and _HAN.search(one) is not None and _parts(one[:-same]).isdisjoint(other[:-same])
 
 
 def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -445,6 +473,7 @@ _EN_NO_NAMES = frozenset(
 _EN_SUBJECT = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
+    r"|\A(?:i|we) (?:keep|store|park|hang) (?:my|our|the) ((?:[\w'-]+ ){0,2}?[\w'-]+) (?:in|on|at|under|behind|by)\b"
 ).match
 _EN_THING = LazyPattern(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? "
@@ -484,14 +513,10 @@ _EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
-
-_EN_COUNTS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
-)
 _EN_NUMBERS = frozenset(
-    f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday "
-    f"wednesday thursday "
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand first second third fourth "
+    "fifth sixth seventh eighth ninth tenth monday tuesday wednesday thursday "
     "friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february march april "
     "june july august september october november december noon midnight".split()
 )
@@ -656,7 +681,7 @@ def _english(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
         topics=_found(_EN_TOPICS, lower, parts),
-        subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
+        subject=subject[1] or subject[2] if (subject := _EN_SUBJECT(lower)) else "",
         thing=_english_thing(lower),
         kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
@@ -765,6 +790,7 @@ _ZH_NAMED = LazyPattern(f"(?:\\A|[，。；,;])((?!{_ZH_NO_NAME})[小老阿][^\\
 _ZH_SUBJECT = LazyPattern(
     "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([^\\W\\x00-\\x7f]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
+    "|\\A(?:我们?|咱们?)?的?把?([^\\W\\x00-\\x7f的了过着他她它我你在不那这把住]{2,8}?)(?:[放存停挂]在|在(?=[^，。]+[里上下边旁后]\\W*\\Z))"
 ).match
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([^\\W\\x00-\\x7f]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
@@ -779,7 +805,7 @@ _ZH_RELATIVE = LazyPattern(
 ).match
 _ZH_NO_THING = LazyPattern("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = LazyPattern(
-    "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([^\\W\\x00-\\x7f]{2,8}?)"
+    "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?)?的?(?:新的?|旧的?|现在的?)?([^\\W\\x00-\\x7f]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
 _ZH_KINDS = {
@@ -798,7 +824,7 @@ _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿�
 _ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{_ZH_KIN_WORDS})|们?的)").match
 _ZH_ONE_OF_MINE = LazyPattern(
     rf"(?:现在)?我们?家?的?(?:{_ZH_KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
-    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还])[^，。；]*[。！]?\Z"
+    rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还穿戴吃喝用])[^，。；]*[。！]?\Z"
 ).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
@@ -918,7 +944,7 @@ def _chinese(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
-        subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
+        subject=subject[1] or subject[2] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
         moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),

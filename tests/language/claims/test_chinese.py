@@ -14,6 +14,8 @@ from tests.language.stating import stated
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 STATES = {
+    "我在百度上班。不对，票价是三百，不是两百。": "user works_at 百度",
+    "我女儿叫小雨。说错了，老师叫小林，不是小王。": "user child 小雨",
     # A clause without a subject continues the one before.
     "我叫小明，在华为工作，对花生过敏。": "user allergic_to 花生; user name 小明; user works_at 华为",
     "我叫林娜，瑜伽教练，重庆人。": "user from 重庆; user name 林娜; user occupation 瑜伽教练",
@@ -169,6 +171,12 @@ def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str)
         ("我在阿里上班", "不是的，是阿里巴巴", "-user works_at 阿里; user works_at 阿里巴巴"),
         ("我今年32岁", "打错了，33岁", "-user age 32; user age 33岁"),
         ("我今年31岁", "打错了，32岁", "-user age 31; user age 32岁"),
+        # What names another thing corrects nothing else.
+        ("我住在上海。", "说错了，航班是周五，不是周四。", ""), ("我住在上海。", "说错了，航班是周五。", ""),
+        ("我在百度上班。", "不对，票价是三百，不是两百。", ""), ("我家狗叫豆包。", "说错了，复查是周四，不是周三。", ""),
+        ("我家狗叫豆包。", "说错了，名字是豆沙，不是豆包。", "-user pet 豆包; user pet 豆沙"),
+        ("我在百度上班。", "不对，单位是阿里，不是百度。", "-user works_at 百度; user works_at 阿里"),
+        ("我住在上海。", "说错了，是北京，不是上海。", "-user lives_in 上海; user lives_in 北京"),
     ],
 )  # fmt: skip
 def test_a_message_takes_back_what_the_one_before_it_says(preceding: str, text: str, expected: str) -> None:

@@ -334,7 +334,12 @@ class _Said:
         )
         if not (found["no"] or found["yes"] or back):
             return False
-        no, words = found["no"] not in ("", "是"), found["o"]
+        no, words, first = found["no"] not in ("", "是"), found["o"], found.start("o")
+        thing = None if no else clauses.THING(words)
+        if self._is_of_another(words, last, thing):
+            return False
+        if thing is not None:
+            words, first = words[thing.end() :], first + thing.end()
         formerly = bool(clauses.LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
         if not self._fits(words, last) or ((no or formerly) and ended):
@@ -347,7 +352,7 @@ class _Said:
         if not (no or formerly or ended):
             self.found[self._place(last)] = last._replace(negated=True)
         made = last._replace(
-            object_start=found.start("o"),
+            object_start=first,
             object_end=found.end("o"),
             start=self.start,
             end=self.end,
@@ -358,6 +363,15 @@ class _Said:
         if not no:
             self.last = made
         return True
+
+    def _is_of_another(self, words: str, last: RuleMatch, thing: re.Match[str] | None) -> bool:
+        """Whether a correction is of a thing that it names (航班是周五，不是周四), and not of the last claim's value."""
+        value = self.text[slice(*last[1:3])]
+        if thing is None:
+            return words != value and bool(clauses.OF_A_THING(self.text, max(last.end, self.start - _NEAR), self.start))
+        wrong = clauses.NOT_VALUE(self.text, self.end, self.last_of_sentence)
+        named = last.relation in ("pet", "name") or RELATIONS.get(last.relation, _NO_RELATION).people
+        return not (named and thing[0] == "名字是") and (wrong is None or wrong["o"] != value)
 
     def _is_exactly(self) -> bool:
         """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""

@@ -14,6 +14,12 @@ from tests.language.stating import stated
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 STATES = {
+    # A space around Latin words and numbers is none.
+    "我叫 Kevin。": "user name Kevin", "我今年 35 岁。": "user age 35", "我住在 Berlin。": "user lives_in Berlin",
+    "我在 Google 工作。": "user works_at Google", "我对 peanut 过敏。": "user allergic_to peanut",
+    "我今年35 岁。": "user age 35", "我的车是小米 SU7。": "user owns 小米 SU7",
+    "我养了一只猫叫 Momo。": "Momo kind 猫; user pet Momo",
+    "我女儿 Lily 今年 5 岁。": "Lily age 5; user child Lily",
     "我在百度上班。不对，票价是三百，不是两百。": "user works_at 百度",
     "我女儿叫小雨。说错了，老师叫小林，不是小王。": "user child 小雨",
     # A clause without a subject continues the one before.
@@ -132,6 +138,7 @@ STATES = {
 }  # fmt: skip
 
 STATES_NOTHING = (
+    "我住在北京 lol",
     "小说主角是个钟表匠，住在布拉格。",
     "小李死了。", "医生说我可能对青霉素过敏。",
     "我有一只猫，是朋友的。", "我有一辆车，是公司的。",
@@ -160,6 +167,12 @@ STATES_NOTHING = (
 @pytest.mark.parametrize(("text", "expected"), [*STATES.items(), *((text, "") for text in STATES_NOTHING)])
 def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str) -> None:
     assert stated(text, NOW) == expected
+
+
+def test_a_claim_points_at_its_words_also_with_spaces_around_latin_ones() -> None:
+    text = "你好。我 35 岁，住在 Berlin ，在 SAP 上班。我的 email 忘了，我离婚了。"
+    said = [(one.object, text[one.start : one.end]) for one in claims(text, time=NOW)]
+    assert said == [("35", "我 35 岁"), ("Berlin", "住在 Berlin"), ("SAP", "在 SAP 上班"), ("", "我离婚了")]
 
 
 @pytest.mark.parametrize(

@@ -325,6 +325,13 @@ INSTEAD = LazyPattern(
     rf"去的?是|对|学|读|从|姓|我)?{objects.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{objects.END}"
 ).match
+# The spaces around Latin words and numbers (我在 Google 工作); after 我叫Kevin a space begins another clause.
+_LATIN = "A-Za-z0-9@._'’&+/:#-"
+LATIN = LazyPattern(
+    rf"(?:(?<=[{H}])( +)(?!(?i:ok|lol|haha|hello|hi|btw|thanks|thx)\b)|(?<![{H}{_LATIN}]))"
+    rf"(?=[A-Za-z0-9])[{_LATIN}]+(?: +[{_LATIN}]+)*( +(?=[{H}，。、！？；])|)"
+    rf"|(?<=\d)( +)(?=[岁年月日号])"
+).finditer
 # 票价是三百，不是两百 says of what it speaks.
 THING = LazyPattern(rf"[{H}A-Za-z]+?是(?=.)").match
 NOT_VALUE = LazyPattern(rf"[，,](?:而|并)?不是(?P<o>[{H}A-Za-z0-9]+)").match

@@ -14,6 +14,11 @@ from tests.language.stating import stated
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 STATES = {
+    # A value ends before the part of the body, and before what it is used for.
+    "我一吃芒果嘴巴就肿。": "user allergic_to 芒果", "我一碰猫身上就起疹子。": "user allergic_to 猫",
+    "我骑一辆绿色的小电驴上班。": "user owns 绿色的小电驴", "我开一辆白色的本田去公司。": "user owns 白色的本田",
+    "我用 iPhone 15 拍照。": "user owns iPhone 15", "我开了一家公司。": "user owns 公司",
+    "上周末终于搬到福州了，住在闽江边上。": "user lives_in 福州",
     # A space around Latin words and numbers is none.
     "我叫 Kevin。": "user name Kevin", "我今年 35 岁。": "user age 35", "我住在 Berlin。": "user lives_in Berlin",
     "我在 Google 工作。": "user works_at Google", "我对 peanut 过敏。": "user allergic_to peanut",

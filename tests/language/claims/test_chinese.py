@@ -14,6 +14,7 @@ from tests.language.stating import stated
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 STATES = {
+    "我的生日是2月29号。": "user birthday 2月29号", "我的生日是12月31号。": "user birthday 12月31号",
     # A value ends before the part of the body, and before what it is used for.
     "我一吃芒果嘴巴就肿。": "user allergic_to 芒果", "我一碰猫身上就起疹子。": "user allergic_to 猫",
     "我骑一辆绿色的小电驴上班。": "user owns 绿色的小电驴", "我开一辆白色的本田去公司。": "user owns 白色的本田",
@@ -143,6 +144,7 @@ STATES = {
 }  # fmt: skip
 
 STATES_NOTHING = (
+    "我生日是2月30号。", "我的生日是1990年11月31日。",
     "我住在北京 lol",
     "小说主角是个钟表匠，住在布拉格。",
     "小李死了。", "医生说我可能对青霉素过敏。",

@@ -257,6 +257,7 @@ STATES = {
 }  # fmt: skip
 
 STATES_NOTHING = (
+    "My birthday is on Feb 30.", "My birthday is 31 June 1990.", "I've got no dog any more.",
     # No word is a person, and nobody does what another does.
     "王国在阿里巴巴工作。", "程序在腾讯工作。", "黄色是我的朋友。", "Sam knows a guy who cooks and works at Google.",
     "Sam's wife cooks and works at Google.", "I want to live in Paris and work at Google.",

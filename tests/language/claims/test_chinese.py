@@ -14,6 +14,20 @@ from tests.language.stating import stated
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 STATES = {
+    "我的生日是2月29号。": "user birthday 2月29号", "我的生日是12月31号。": "user birthday 12月31号",
+    # A value ends before the part of the body, and before what it is used for.
+    "我一吃芒果嘴巴就肿。": "user allergic_to 芒果", "我一碰猫身上就起疹子。": "user allergic_to 猫",
+    "我骑一辆绿色的小电驴上班。": "user owns 绿色的小电驴", "我开一辆白色的本田去公司。": "user owns 白色的本田",
+    "我用 iPhone 15 拍照。": "user owns iPhone 15", "我开了一家公司。": "user owns 公司",
+    "上周末终于搬到福州了，住在闽江边上。": "user lives_in 福州",
+    # A space around Latin words and numbers is none.
+    "我叫 Kevin。": "user name Kevin", "我今年 35 岁。": "user age 35", "我住在 Berlin。": "user lives_in Berlin",
+    "我在 Google 工作。": "user works_at Google", "我对 peanut 过敏。": "user allergic_to peanut",
+    "我今年35 岁。": "user age 35", "我的车是小米 SU7。": "user owns 小米 SU7",
+    "我养了一只猫叫 Momo。": "Momo kind 猫; user pet Momo",
+    "我女儿 Lily 今年 5 岁。": "Lily age 5; user child Lily",
+    "我在百度上班。不对，票价是三百，不是两百。": "user works_at 百度",
+    "我女儿叫小雨。说错了，老师叫小林，不是小王。": "user child 小雨",
     # A clause without a subject continues the one before.
     "我叫小明，在华为工作，对花生过敏。": "user allergic_to 花生; user name 小明; user works_at 华为",
     "我叫林娜，瑜伽教练，重庆人。": "user from 重庆; user name 林娜; user occupation 瑜伽教练",
@@ -130,6 +144,8 @@ STATES = {
 }  # fmt: skip
 
 STATES_NOTHING = (
+    "我生日是2月30号。", "我的生日是1990年11月31日。",
+    "我住在北京 lol",
     "小说主角是个钟表匠，住在布拉格。",
     "小李死了。", "医生说我可能对青霉素过敏。",
     "我有一只猫，是朋友的。", "我有一辆车，是公司的。",
@@ -160,6 +176,12 @@ def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str)
     assert stated(text, NOW) == expected
 
 
+def test_a_claim_points_at_its_words_also_with_spaces_around_latin_ones() -> None:
+    text = "你好。我 35 岁，住在 Berlin ，在 SAP 上班。我的 email 忘了，我离婚了。"
+    said = [(one.object, text[one.start : one.end]) for one in claims(text, time=NOW)]
+    assert said == [("35", "我 35 岁"), ("Berlin", "住在 Berlin"), ("SAP", "在 SAP 上班"), ("", "我离婚了")]
+
+
 @pytest.mark.parametrize(
     ("preceding", "text", "expected"),
     [
@@ -169,6 +191,12 @@ def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str)
         ("我在阿里上班", "不是的，是阿里巴巴", "-user works_at 阿里; user works_at 阿里巴巴"),
         ("我今年32岁", "打错了，33岁", "-user age 32; user age 33岁"),
         ("我今年31岁", "打错了，32岁", "-user age 31; user age 32岁"),
+        # What names another thing corrects nothing else.
+        ("我住在上海。", "说错了，航班是周五，不是周四。", ""), ("我住在上海。", "说错了，航班是周五。", ""),
+        ("我在百度上班。", "不对，票价是三百，不是两百。", ""), ("我家狗叫豆包。", "说错了，复查是周四，不是周三。", ""),
+        ("我家狗叫豆包。", "说错了，名字是豆沙，不是豆包。", "-user pet 豆包; user pet 豆沙"),
+        ("我在百度上班。", "不对，单位是阿里，不是百度。", "-user works_at 百度; user works_at 阿里"),
+        ("我住在上海。", "说错了，是北京，不是上海。", "-user lives_in 上海; user lives_in 北京"),
     ],
 )  # fmt: skip
 def test_a_message_takes_back_what_the_one_before_it_says(preceding: str, text: str, expected: str) -> None:

@@ -57,6 +57,13 @@ _SECRET = re.compile(
     r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|ssn)\b|密码|口令|验证码|\d(?:[ -]?\d){11}", re.IGNORECASE
 ).search
 
+# Days that no month has; by the lunar calendar, whose numbers are written out, the second month may have thirty.
+_NO_DAY = re.compile(
+    r"\bfeb[a-z]*\.? (?:the )?3[01](?!\d)|\b3[01](?:st|th)? (?:of )?feb"
+    r"|\b(?:apr|jun|sep|nov)[a-z]*\.? (?:the )?31(?!\d)|\b31(?:st)? (?:of )?(?:apr|jun|sep|nov)"
+    r"|^(?![农阴]历)(?:.*\D)?(?:0?2\s?月\s?3[01]|(?:0?[469]|11)\s?月\s?31)(?!\d)",
+    re.IGNORECASE,
+).search
 _ENDS_IN_TIME = re.compile(r"\d(?:\s?[:：]\s?|[./-]|(?:st|nd|rd|th),? (?:(?:and|or|to) )?)\Z").search
 _GOES_ON_AS_TIME = re.compile(
     r"\s?[:：]\s?\d|[./-]\d|\s?(?:[ap]\.?m\b|o['’]clock)|[点时分号日月]|(?:st|nd|rd|th)\b"
@@ -261,6 +268,8 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     # An end without an object ends every value: "I quit my job".
     ends_all = found.negated and not found.object and found.object_start == found.object_end
     if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):
+        return None
+    if found.relation == "birthday" and _NO_DAY(words):
         return None
     if found.relation == "age" and _is_of_time(sentence, found.object_start, found.object_end):
         return None

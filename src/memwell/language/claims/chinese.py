@@ -79,8 +79,22 @@ class _State(NamedTuple):
 
 
 def chinese(sentence: str) -> Iterator[RuleMatch]:
-    """The claims of a Chinese sentence."""
-    yield from _Reading(sentence).read()
+    """The claims of a Chinese sentence; 我叫 Kevin is read as 我叫Kevin."""
+    spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
+    if not spaces:
+        yield from _Reading(sentence).read()
+        return
+    kept = [at for at in range(len(sentence)) if at not in spaces]
+    ends = [0, *(at + 1 for at in kept)]
+    kept.append(len(sentence))
+    for one in _Reading("".join(sentence[at] for at in kept[:-1])).read():
+        empty = one.object_start == one.object_end
+        yield one._replace(
+            object_start=kept[one.object_start],
+            object_end=(kept if empty else ends)[one.object_end],
+            start=kept[one.start],
+            end=ends[one.end],
+        )
 
 
 class _Said:
@@ -334,7 +348,12 @@ class _Said:
         )
         if not (found["no"] or found["yes"] or back):
             return False
-        no, words = found["no"] not in ("", "是"), found["o"]
+        no, words, first = found["no"] not in ("", "是"), found["o"], found.start("o")
+        thing = None if no else clauses.THING(words)
+        if self._is_of_another(words, last, thing):
+            return False
+        if thing is not None:
+            words, first = words[thing.end() :], first + thing.end()
         formerly = bool(clauses.LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
         if not self._fits(words, last) or ((no or formerly) and ended):
@@ -347,7 +366,7 @@ class _Said:
         if not (no or formerly or ended):
             self.found[self._place(last)] = last._replace(negated=True)
         made = last._replace(
-            object_start=found.start("o"),
+            object_start=first,
             object_end=found.end("o"),
             start=self.start,
             end=self.end,
@@ -358,6 +377,15 @@ class _Said:
         if not no:
             self.last = made
         return True
+
+    def _is_of_another(self, words: str, last: RuleMatch, thing: re.Match[str] | None) -> bool:
+        """Whether a correction is of a thing that it names (航班是周五，不是周四), and not of the last claim's value."""
+        value = self.text[slice(*last[1:3])]
+        if thing is None:
+            return words != value and bool(clauses.OF_A_THING(self.text, max(last.end, self.start - _NEAR), self.start))
+        wrong = clauses.NOT_VALUE(self.text, self.end, self.last_of_sentence)
+        named = last.relation in ("pet", "name") or RELATIONS.get(last.relation, _NO_RELATION).people
+        return not (named and thing[0] == "名字是") and (wrong is None or wrong["o"] != value)
 
     def _is_exactly(self) -> bool:
         """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""

@@ -325,6 +325,19 @@ INSTEAD = LazyPattern(
     rf"去的?是|对|学|读|从|姓|我)?{objects.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{objects.END}"
 ).match
+# The spaces around Latin words and numbers (我在 Google 工作); after 我叫Kevin a space begins another clause.
+_LATIN = "A-Za-z0-9@._'’&+/:#-"
+LATIN = LazyPattern(
+    rf"(?:(?<=[{H}])( +)(?!(?i:ok|lol|haha|hello|hi|btw|thanks|thx)\b)|(?<![{H}{_LATIN}]))"
+    rf"(?=[A-Za-z0-9])[{_LATIN}]+(?: +[{_LATIN}]+)*( +(?=[{H}，。、！？；])|)"
+    rf"|(?<=\d)( +)(?=[岁年月日号])"
+).finditer
+# 票价是三百，不是两百 says of what it speaks.
+THING = LazyPattern(rf"[{H}A-Za-z]+?是(?=.)").match
+NOT_VALUE = LazyPattern(rf"[，,](?:而|并)?不是(?P<o>[{H}A-Za-z0-9]+)").match
+OF_A_THING = LazyPattern(
+    rf"(?:^|[，,。！!；; ])(?!我|[应其后现实本原])[{H}A-Za-z]{{2,8}}[是叫][^，,。！!]+[，,]\Z"
+).search
 TOPIC_CUE = LazyPattern(
     "[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|生日|取消|泡汤|黄了|作废|搁置|预约"
 ).search

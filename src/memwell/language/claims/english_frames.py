@@ -278,7 +278,7 @@ add("be marry", r"(?P<o>)(?=\s*(?:\Z|[,.;!]|yet\b|any))", "married_to", lambda _
 _PET = listed(PETS, most=4)
 _GOT = r"(?:got |myself |ourselves |us |just )*"
 add("keep", rf"(?:(?!the\b){_AN})?(?!the\b){_O}", "pet", several(listed(PETS)), confidence=0.8)
-add("have; own", rf"{_GOT}(?:any |{_AN})?(?!to\b|not\b){_O}", "pet", several(_PET), confidence=0.85)
+add("have; own", rf"{_GOT}(?:any |{_AN})?(?!to\b|not?\b){_O}", "pet", several(_PET), confidence=0.85)
 add(
     "get; adopt; buy; rescue; foster; take; bring",
     rf"(?:in |home |myself |ourselves |us )*{_AN}{_O}",

@@ -164,8 +164,8 @@ _add(rf"(?:就)?(?:是)(?P<home>{PLACE})的$", sure=False)
 _add(rf"是(?:个|一个)?(?:从)?(?P<home>{PLACE})(?:过)?来的(?P<occupation>[{H}]{{2,8}}){END}")
 _L = rf"(?P<lives_in>{PLACE})"
 # 闽江边上 is no city.
-_BESIDE = "(?<![江河湖溪路街])(?<![^上威珠北]海)边上"
-_HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|{_BESIDE})*(?:了|啦|的)*{ON}"
+_NEAR_TOWN = "(?<![江河湖溪路街])(?<![^上威珠北]海)边上"
+_HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|{_NEAR_TOWN})*(?:了|啦|的)*{ON}"
 _SOME = "(?:[一那这某]家?|一个|一所|一间)?"
 _JOB = f"[{H}A-Za-z]{{2,10}}?"
 _W = rf"(?P<works_at>{ORG})"

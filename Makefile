@@ -39,6 +39,8 @@ define style
 endef
 
 # $(1): the extras to install, such as [dev]. The mark lets the next run see that this one was interrupted.
+# A comma would end the argument of a call.
+COMMA := ,
 define install
 	@{ $(is_sound); } || { $(make_venv); }
 	@echo "Installing memwell$(1) into $(VENV)"
@@ -108,7 +110,7 @@ $(VENV)/bench.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[bench])
 
 $(VENV)/server.stamp: pyproject.toml $(IF_UNSOUND)
-	$(call install,[mcp,server])
+	$(call install,[mcp$(COMMA)server])
 
 run: $(VENV)/server.stamp
 	@$(BIN)/memwell serve $(ARGS)

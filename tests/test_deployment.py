@@ -335,6 +335,21 @@ def test_the_probes_ask_what_the_service_answers():
     assert asked | {"/metrics"} <= {route.path for route in OPERATIONS.values()}
 
 
+@pytest.mark.parametrize(
+    ("stamp", "extras"), [("core", ""), ("server", "[mcp,server]"), ("docs", "[docs]"), ("bench", "[bench]")]
+)
+def test_make_installs_the_extras_of_a_target(stamp: str, extras: str, tmp_path: Path) -> None:
+    """`make` reads a comma as the end of an argument, so one of two extras once went missing."""
+    said = subprocess.run(
+        ["make", "--no-print-directory", "--dry-run", f"VENV={tmp_path}/none", f"{tmp_path}/none/{stamp}.stamp"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f'--editable ".{extras}"' in said
+
+
 def test_the_rules_are_about_figures_that_exist():
     rules = (DEPLOY / "prometheus" / "memwell.rules.yml").read_text(encoding="utf-8")
     used = {re.sub("_(total|bucket)$", "", name) for name in re.findall(r"\bmemwell_\w+", rules)}

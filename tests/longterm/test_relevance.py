@@ -58,17 +58,15 @@ def talk(request: pytest.FixtureRequest) -> Iterator[memwell.Engine]:
         yield opened
 
 
-def test_a_question_about_nothing_that_is_known_brings_nothing_into_a_prompt(talk: memwell.Engine):
-    # A probability errs at times: across two languages one stranger in four is let in, in one language one in ten.
-    empty = [question for question in STRANGE if not talk.context(question).receipt.memories]
-    assert len(empty) >= len(STRANGE) - 1
-    for question in empty:
-        made = talk.context(question)
-        assert {one.reason for one in made.receipt.left_out} == {"relevance"}
-        assert [one.text for one in made.messages] == [question]
-        assert talk.recall(question, min_relevance=MIN_RELEVANCE) == []
-        assert len(talk.recall(question)) == len(SAID)
-        assert len(talk.context(question, min_relevance=0.0).receipt.memories) > 1
+@pytest.mark.parametrize("question", STRANGE)
+def test_a_question_about_nothing_that_is_known_brings_nothing_into_a_prompt(talk: memwell.Engine, question: str):
+    made = talk.context(question)
+    assert made.receipt.memories == []
+    assert {one.reason for one in made.receipt.left_out} == {"relevance"}
+    assert [one.text for one in made.messages] == [question]
+    assert talk.recall(question, min_relevance=MIN_RELEVANCE) == []
+    assert len(talk.recall(question)) == len(SAID)
+    assert len(talk.context(question, min_relevance=0.0).receipt.memories) > 1
 
 
 @pytest.mark.parametrize(("question", "answer"), ANSWERED.items())
@@ -190,7 +188,8 @@ def test_the_shipped_models_count_in_the_right_direction():
         assert known.get("best_held", 0.0) + known.get("best_count", 0.0) >= 0.0
         assert known.get("best_missing", 0.0) <= 0.0
         assert known.get("best_dense", 0.0) >= 0.0
-        assert model.helps.weights["behind"] <= 0.0
+        # A stranger is first as well, so the place of a hit must not count.
+        assert known.keys() >= {f"best_{name}" for name in model.helps.weights} - {"best_dense"}
 
 
 def test_the_page_has_the_same_bar():

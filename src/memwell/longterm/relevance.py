@@ -25,7 +25,7 @@ from memwell.longterm.weights import Weights
 
 Values: TypeAlias = dict[str, float]
 
-MIN_RELEVANCE: Final = 0.015
+MIN_RELEVANCE: Final = 0.01
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
 
 BEST_OF = 10

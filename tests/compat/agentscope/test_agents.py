@@ -527,3 +527,78 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def test_every_memory_works_in_the_real_agent(run_with_originals: RunWithOriginals):
+    """With hints of a plan, the agent's own compression, and a tool whose answer holds what no store can."""
+    assert run_with_originals("agentscope", REAL_MEMORIES) == [
+        "InMemoryMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "MemwellMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "ReMeShortTermMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "MemoryWithCompress ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+    ]
+
+
+REAL_MEMORIES = r"""
+import asyncio, tempfile
+from agentscope.agent import ReActAgent
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.message import Msg, TextBlock, ToolUseBlock
+from agentscope.model import ChatModelBase, ChatResponse
+from agentscope.plan import PlanNotebook
+from agentscope.token import CharTokenCounter
+from agentscope.tool import Toolkit, ToolResponse
+from memwell.compat.agentscope import InMemoryMemory, MemoryWithCompress, MemwellMemory, ReMeShortTermMemory
+
+
+class Model(ChatModelBase):
+    def __init__(self):
+        super().__init__("model", False)
+
+    async def __call__(self, messages, structured_model=None, **options):
+        if structured_model:
+            return ChatResponse(content=[], metadata={name: "short" for name in structured_model.model_fields})
+        if not any(message["role"] == "tool" for message in messages[-2:]):
+            use = ToolUseBlock(type="tool_use", id=f"call-{len(messages)}", name="look", input={"at": "a\0b"})
+            return ChatResponse(content=[use])
+        return ChatResponse(content=[TextBlock(type="text", text="answer")])
+
+
+async def look(at: str) -> ToolResponse:
+    "Look at something."
+    return ToolResponse(content=[TextBlock(type="text", text="bin\0ary")])
+
+
+async def answers(memory, compression=None):
+    tools = Toolkit()
+    tools.register_tool_function(look)
+    agent = ReActAgent(
+        "ann", "You help.", Model(), OpenAIChatFormatter(), tools, memory=memory, plan_notebook=PlanNotebook(),
+        compression_config=compression,
+    )
+    agent.set_console_output_enabled(False)
+    for turn in range(2):
+        await agent(Msg("user", f"Look {turn}.", "user"))
+
+
+async def main():
+    counted = ReActAgent.CompressionConfig(
+        enable=True, agent_token_counter=CharTokenCounter(), trigger_threshold=10, keep_recent=2
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in (InMemoryMemory, MemwellMemory, ReMeShortTermMemory, MemoryWithCompress):
+            memory, compressed = (
+                kind(f"{folder}/m.db", session) if kind is MemwellMemory else kind() for session in ("one", "two")
+            )
+            await answers(memory)
+            said = await memory.get_memory()
+            texts = [one.get_text_content() for one in said if one.get_text_content()]
+            found = [block["output"] for one in said for block in one.get_content_blocks("tool_result")]
+            await answers(compressed, counted)
+            shown = await compressed.get_memory(exclude_mark="compressed")
+            is_short = "short" in shown[0].get_text_content() and len(shown) < 8
+            print(type(memory).__name__, texts, found[0][0]["text"] + ",", "compressed", is_short)
+
+
+asyncio.run(main())
+"""

@@ -125,7 +125,7 @@ def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: Co
     "wrong",
     [
         {"message": 7}, {"response": None}, {"session_id": ""}, {"user_id": ""}, {"user_id": 7}, {"topic": 7},
-        {"keywords": "one"}, {"keywords": [7]}, {"message": "\0"},
+        {"keywords": "one"}, {"keywords": [7]},
     ],
 )  # fmt: skip
 def test_what_is_no_conversation_is_refused_and_nothing_is_kept(

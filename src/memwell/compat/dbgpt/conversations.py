@@ -94,7 +94,7 @@ class OnceConversation:
     def add_user_message(self, message: MessageContent, check_duplicate_type: bool | None = False) -> None:
         """Add what a person said.
 
-        Raises ``InvalidInput`` for what no store can keep, such as NUL, and on request when a person spoke already.
+        Raises ``InvalidInput`` for what is neither text nor pieces, and on request when a person spoke already.
         """
         if check_duplicate_type and any(isinstance(one, HumanMessage) for one in self.messages):
             raise InvalidInput("Already Have Human message")

@@ -10,6 +10,7 @@ from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.messages import Message, Role
 from memwell.transcript import from_openai
+from memwell.transcript.text import storable
 from memwell.values import check_count, check_text, shown
 
 _LEAST = 2
@@ -63,7 +64,7 @@ class SimpleLLMChat(Closing):
         """
         if role not in ("user", "assistant", "system"):
             raise InvalidInput(f"a role must be 'user', 'assistant' or 'system', not {shown(role)}")
-        self.history.add(*from_openai([{"role": role, "content": check_text(content, "a message's content")}]))
+        self.history.add(*from_openai([{"role": role, "content": check_text(storable(content), "a message's content")}]))
 
     def get_context(self) -> list[dict[str, str]]:
         """The messages to give to a model."""

@@ -23,6 +23,7 @@ from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import ThreadInfo
+from memwell.transcript.text import storable
 from memwell.values import as_utc, check_count, check_id, check_list, check_text, shown
 from memwell.windows import Round
 
@@ -81,8 +82,8 @@ class ConversationMemory(Closing):
         ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
         UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is stored.
         """
-        check_text(message, "a message")
-        check_text(response, "a response")
+        message = check_text(storable(message), "a message")
+        response = check_text(storable(response), "a response")
         found = _words(keywords) or self.extract_keywords(f"{message} {response}")
         about: dict[str, Any] = {"keywords": found, "sentiment": round(sentiment(message), 4)}
         if topic:

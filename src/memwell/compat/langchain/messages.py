@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDi
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
 from memwell.transcript.langchain import KINDS, MARK, from_langchain, to_langchain
+from memwell.transcript.text import storable
 from memwell.values import check_type, shown
 
 Content: TypeAlias = str | list[str | dict[str, Any]]
@@ -458,7 +459,7 @@ def to_core(message: Any) -> Message:
     role, empty = _EMPTY.get(cast("type[Any]", type(message)), (None, None))
     # Nearly all messages are plain text. This is ten times as fast as the general way.
     if role is not None and isinstance(message.content, str) and {**vars(message), "content": ""} == empty:
-        return Message(role, (Text(message.content),) if message.content else ())
+        return Message(role, (Text(storable(message.content)),) if message.content else ())
     if is_message(message):
         return from_langchain(message_to_dict(message))
     kind, content = getattr(message, "type", None), getattr(message, "content", None)

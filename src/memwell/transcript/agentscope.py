@@ -1,7 +1,8 @@
 """Messages to and from the layout AgentScope writes: a dict with ``id``, ``name``, ``role``, ``content`` and more.
 
-Nothing of a layout is lost that a store can hold. What a message of ours has no field for, such as the text of the timestamp, is in its metadata
-under ``agentscope``. What a model thought is there too, because it was not said and must not be read among the words.
+Nothing of a layout is lost that a store can hold. What a message of ours has no field for, such as the text of the
+timestamp, is in its metadata under ``agentscope``. What a model thought is there too, because it was not said
+and must not be read among the words.
 """
 
 from __future__ import annotations

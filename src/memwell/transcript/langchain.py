@@ -1,7 +1,7 @@
 """Messages to and from the layout LangChain writes: ``{"type": "human", "data": {"content": …, …}}``.
 
-Nothing of a layout is lost that a store can hold: what a message of ours has no place for travels in its metadata under ``langchain``, and
-``to_langchain`` puts it back.
+Nothing of a layout is lost that a store can hold: what a message of ours has no place for travels in its metadata under
+``langchain``, and ``to_langchain`` puts it back.
 """
 
 from __future__ import annotations

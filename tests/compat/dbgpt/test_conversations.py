@@ -264,7 +264,8 @@ def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch: py
             made.add_ai_message("a")
             made.end_current_round()
         assert (appended, read) == ([2], [])
-        sizes.append((len(made.to_dict()), len(str(made.to_dict()))))
+        row = {**made.to_dict(), "message_index": 0}
+        sizes.append((len(row), len(str(row))))
     assert sizes[0] == sizes[1], "the row grows with the conversation"
     assert other.messages == [], "each has storages of its own"
 
@@ -800,6 +801,62 @@ def test_the_real_dbgpt_works_with_the_room(run_with_originals: RunWithOriginals
         "their client over our storage: Paris",
         "our client over their storage: Paris",
     ]
+
+
+def test_both_classes_go_on_with_what_the_other_wrote(run_with_originals: RunWithOriginals) -> None:
+    """In one storage and in two, in a file, with a serializer, and in those of DB-GPT's own."""
+    assert run_with_originals("dbgpt", REAL_TURNS) == ["9 kinds of storages, 36 conversations, 0 wrong"]
+
+
+REAL_TURNS = """
+import tempfile
+from itertools import count
+from dbgpt.core.interface.message import StorageConversation as Theirs
+from dbgpt.core.interface.storage import InMemoryStorage as TheirStorage
+from dbgpt.util.serialization.json_serialization import JsonSerializer as TheirSerializer
+from memwell.compat.dbgpt import BackendStorage, InMemoryStorage, JsonSerializer, StorageConversation as Ours
+
+
+class Own(JsonSerializer):
+    pass
+
+
+folder, files = tempfile.mkdtemp(), count()
+kinds = (
+    lambda: (InMemoryStorage(),),
+    lambda: (InMemoryStorage(), InMemoryStorage()),
+    lambda: (BackendStorage(f"{folder}/{next(files)}.db"),),
+    lambda: [BackendStorage(path, name) for path in [f"{folder}/{next(files)}.db"] for name in "ab"],
+    lambda: (InMemoryStorage(serializer=Own()),),
+    lambda: (InMemoryStorage(serializer=Own()), InMemoryStorage(serializer=Own())),
+    lambda: (InMemoryStorage(serializer=TheirSerializer()),),
+    lambda: (TheirStorage(),),
+    lambda: (TheirStorage(), TheirStorage()),
+)
+
+
+def wrong(storages, turns):
+    def opened(kind):
+        return kind("c", conv_storage=storages[0], message_storage=storages[-1])
+
+    said = []
+    for number, turn in enumerate(turns):
+        talk = opened(turn)
+        talk.start_new_round()
+        talk.add_user_message(f"question {number}")
+        talk.add_ai_message(f"answer {number}")
+        talk.add_view_message(f"view {number}")
+        talk.end_current_round()
+        said += [(number + 1, f"{what} {number}") for what in ("question", "answer", "view")]
+    seen = [[(one.round_index, one.content) for one in opened(kind).messages] for kind in (Ours, Theirs)]
+    opened(turns[0]).delete()
+    return seen != [said, said] or opened(Ours).messages != [] or opened(Theirs).messages != []
+
+
+orders = [(Ours, Theirs), (Theirs, Ours), (Ours, Theirs, Ours, Theirs), (Theirs, Ours, Theirs, Ours)]
+found = [wrong(make(), order) for make in kinds for order in orders]
+print(len(kinds), "kinds of storages,", len(found), "conversations,", sum(found), "wrong")
+"""
 
 
 REAL = """

@@ -60,7 +60,9 @@ def storable_content(value: Any) -> MessageContent:
     content = _as_content(value)
     if isinstance(content, str):
         return storable(content)
-    return [MediaContent(MediaObject(*map(storable, (one.object.data, one.object.format))), one.type) for one in content]
+    return [
+        MediaContent(MediaObject(*map(storable, (one.object.data, one.object.format))), one.type) for one in content
+    ]
 
 
 def _as_content(value: Any) -> MessageContent:

@@ -64,7 +64,9 @@ class SimpleLLMChat(Closing):
         """
         if role not in ("user", "assistant", "system"):
             raise InvalidInput(f"a role must be 'user', 'assistant' or 'system', not {shown(role)}")
-        self.history.add(*from_openai([{"role": role, "content": check_text(storable(content), "a message's content")}]))
+        self.history.add(
+            *from_openai([{"role": role, "content": check_text(storable(content), "a message's content")}])
+        )
 
     def get_context(self) -> list[dict[str, str]]:
         """The messages to give to a model."""

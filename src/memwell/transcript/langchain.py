@@ -69,6 +69,11 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
     return made.changed(metadata={MARK: rest}) if rest else made
 
 
+def is_shown(message: Message) -> bool:
+    """Whether a history of LangChain's shows it: it may go to a model, or came from LangChain, which gets all of its own."""
+    return message.for_model or MARK in message.metadata
+
+
 def to_langchain(message: Message) -> Shape:
     """The layout of a message: what ``from_langchain`` read comes back equal, defaults filled in."""
     mark = message.metadata.get(MARK)

@@ -227,12 +227,13 @@ def test_sessions_that_agentscope_wrote_are_read_and_saved_under_our_names(tmp_p
     assert json.loads((tmp_path / "Ann_S.1.json").read_text()) == {"counter": {"count": 0}}
 
 
-@pytest.mark.parametrize("ids", [("a_B", ""), ("b", "A_x"), ("b_c", "A"), ("%41", "")])
-def test_a_file_that_may_be_of_another_session_is_told_and_not_read(tmp_path: Path, ids: tuple[str, str]):
+@pytest.mark.parametrize("ids", [("session_1", ""), ("a_B", ""), ("b", "A_x"), ("b_c", "A"), ("%41", "")])
+def test_a_file_that_may_be_of_another_session_is_told(tmp_path: Path, ids: tuple[str, str]):
     name = f"{ids[1]}_{ids[0]}.json" if ids[1] else f"{ids[0]}.json"
     (tmp_path / name).write_text(json.dumps({"counter": {"count": 7}}))
     with pytest.warns(UserWarning, match=name):
-        assert load(tmp_path, *ids) == -1
+        # Names with a percent sign are those that are written here.
+        assert load(tmp_path, *ids) == (-1 if "%" in name else 7)
     asyncio.run(JSONSession(str(tmp_path)).save_session_state(*ids, counter=Counter(8)))
     assert load(tmp_path, *ids) == 8
 

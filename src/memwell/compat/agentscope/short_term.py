@@ -603,7 +603,7 @@ class MemoryWithCompress(MemoryBase):
         said = _written(state_dict, "chat_history_storage")
         shown_now = _written(state_dict, "memory_storage")
         # A state of an earlier memwell has no marks.
-        marks = check_type(state_dict.get("marks", {}), Mapping, "the marks of a state must be a mapping")
+        marks: Any = check_type(state_dict.get("marks", {}), Mapping, "the marks of a state must be a mapping")
         marked = {mark: set(marks_in(ids)) for mark, ids in cast("Mapping[str, Any]", marks).items()}
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:

@@ -102,7 +102,32 @@ Key: TypeAlias = CacheKey[Any] | str
 Form: TypeAlias = Literal["bytes", "text", "json"]
 
 
-class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class _Ready:
+    """What is awaited without waiting, also as a task: it has the methods of a coroutine, which is at its end at once."""
+
+    __slots__ = ()
+
+    @property
+    def _awaited(self) -> Any:
+        raise NotImplementedError
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._awaited
+        yield  # pyright: ignore[reportUnreachable] - it makes this a generator, which waits for nothing
+
+    def send(self, value: Any) -> Any:
+        """The first step of a task, and its last."""
+        raise StopIteration(self._awaited)
+
+    def throw(self, error: BaseException) -> Any:
+        """Raise what a task is cancelled with."""
+        raise error
+
+    def close(self) -> None:
+        """Do nothing: it was never suspended."""
+
+
+class CacheStorageItem(_Ready, msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One entry of a cache as bytes. ``form`` says what the value was."""
 
     key_data: bytes
@@ -124,12 +149,12 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        """Awaited it is its value."""
-        return _Answer(self.value).__await__()
+    @property
+    def _awaited(self) -> Any:
+        return self.value
 
 
-class _Answer:
+class _Answer(_Ready):
     """What a call inside a coroutine returns where there is no item: false if the result is, and awaited the result."""
 
     def __init__(self, result: Any) -> None:
@@ -138,9 +163,9 @@ class _Answer:
     def __bool__(self) -> bool:
         return bool(self._result)
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    @property
+    def _awaited(self) -> Any:
         return self._result
-        yield  # pyright: ignore[reportUnreachable] - it makes this a generator, which waits for nothing
 
 
 def _answer(result: Any) -> Any:

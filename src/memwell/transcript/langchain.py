@@ -70,7 +70,7 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
 
 
 def is_shown(message: Message) -> bool:
-    """Whether a history of LangChain's shows it: it may go to a model, or came from LangChain, which gets all of its own."""
+    """Whether a history of LangChain's shows it: it may go to a model, or it came from LangChain."""
     return message.for_model or MARK in message.metadata
 
 
@@ -186,7 +186,9 @@ def _rendered(message: Message, kind: str) -> Shape:
     elif kind == "tool":
         result = next(iter(message.tool_results), ToolResult("call"))
         status = "error" if result.is_error else "success"
-        data |= {"tool_call_id": result.call_id, "artifact": None, "status": status}
+        # Elsewhere the speaker of a result may be another than its tool.
+        name = result.name or message.name
+        data |= {"name": name, "tool_call_id": result.call_id, "artifact": None, "status": status}
     elif kind == "chat":
         data["role"] = message.chat_role or message.role.value
     elif kind == "function":

@@ -217,7 +217,7 @@ _LONGEST = 200
 # Names that this class writes; one with a percent sign may belong to another session.
 _OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
 _WHOSE = "@session"
-"""The key in a file that names its session and user. No module is given by such a keyword, and AgentScope passes over it."""
+"""The key in a file that names its session and user. No keyword looks so, and AgentScope passes over it."""
 
 
 class SessionNotFound(NotFound, ValueError):

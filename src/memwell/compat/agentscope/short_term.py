@@ -42,7 +42,7 @@ from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, TaskCompa
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
-from memwell.values import check_count, check_text, check_type, shown
+from memwell.values import check_count, check_metadata, check_text, check_type, shown
 
 T = TypeVar("T")
 Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
@@ -603,8 +603,8 @@ class MemoryWithCompress(MemoryBase):
         said = _written(state_dict, "chat_history_storage")
         shown_now = _written(state_dict, "memory_storage")
         # A state of an earlier memwell has no marks.
-        marks: Any = check_type(state_dict.get("marks", {}), Mapping, "the marks of a state must be a mapping")
-        marked = {mark: set(marks_in(ids)) for mark, ids in cast("Mapping[str, Any]", marks).items()}
+        held = check_metadata(state_dict.get("marks", {}), "the marks of a state")
+        marked = {mark: set(marks_in(ids)) for mark, ids in held.items()}
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:
                 block_on(storage.replace(messages))

@@ -25,7 +25,7 @@ from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
 from memwell.errors import InvalidInput, Unsupported
 from memwell.storage.arguments import check_ttl
-from memwell.values import check_json, shown
+from memwell.values import check_json, check_shape, shown
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -174,7 +174,7 @@ def _answer(result: Any) -> Any:
 
 def _key_data(key: Key) -> bytes:
     """The key as bytes. Raises what serialising it raises."""
-    return key.encode(errors="surrogatepass") if isinstance(key, str) else key.serialize()
+    return key.encode(errors="surrogatepass") if isinstance(key, str) else _serialized(key)
 
 
 def _value_parts(value: Any) -> tuple[bytes, Form]:
@@ -318,7 +318,11 @@ class MemoryCacheStorage(CacheStorage):
 def _name(key: Key) -> str | bytes:
     """What an entry is found by: a text itself, or a key object as bytes, which never equal a text."""
     # A subclass of str may compare as it likes.
-    return str.__str__(key) if isinstance(key, str) else key.serialize()
+    return str.__str__(key) if isinstance(key, str) else _serialized(key)
+
+
+def _serialized(key: CacheKey[Any]) -> bytes:
+    return check_shape(key, ("serialize",), "a key of a cache is text or a CacheKey").serialize()
 
 
 def _cost(name: str | bytes, item: CacheStorageItem) -> int:
@@ -493,7 +497,7 @@ class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
         self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
         """Store an answer, unless the model failed."""
-        output = value.get_value().output
-        last = output[-1] if isinstance(output, list) else output
+        output = check_shape(value, ("get_value",), "a cached answer is an LLMCacheValue").get_value().output
+        last: Any = output[-1] if isinstance(output, list) else output
         if last.error_code in (0, "0"):
             await super().set(key, value, cache_config)

@@ -44,7 +44,7 @@ from memwell.records import Thread, paged
 from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import Store
 from memwell.tokens import counted
-from memwell.values import check_count, check_id, shown
+from memwell.values import check_count, check_id, check_shape, shown
 
 AnyStorage: TypeAlias = StorageInterface[Any, Any]
 
@@ -143,7 +143,7 @@ class OnceConversation:
 
         A model, an application, parameters and a summary that are set here already stay.
         """
-        self._become(conversation)
+        self._become(check_shape(conversation, (*_FIELDS, "messages"), "a conversation is copied from another one"))
         self.messages = [one.copy() for one in conversation.messages]
         self._message_index = conversation._message_index
 
@@ -631,7 +631,7 @@ class StorageConversation(OnceConversation, StorageItem):
     def load_from_storage(self, conv_storage: AnyStorage, message_storage: AnyStorage) -> None:
         """Replace this conversation by the stored one, if there is one. Unsaved messages are lost."""
         with self._lock:
-            self._conv_storage, self._message_storage = conv_storage, message_storage
+            self._conv_storage, self._message_storage = _as_storage(conv_storage), _as_storage(message_storage)
             self._is_found = False
             row = self._stored_row()
             if row is not None:

@@ -499,7 +499,7 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
         ]
         assert [one.text for one in engine.thread("trip").window()] == ["去巴黎吗？", "Gladly."]
     history = MemwellChatMessageHistory("trip", path)
-    assert history.messages[:2] == [LangChainHuman("去巴黎吗？"), LangChainAI("Gladly.")]
+    assert history.messages == [LangChainHuman("去巴黎吗？"), LangChainAI("Gladly.")]
 
     history.add_messages([LangChainHuman("When?"), LangChainAI("In May.")])
     with memwell.open(path) as engine:
@@ -513,7 +513,7 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
     made.add_ai_message("Goodbye.")
     made.end_current_round()
     assert words(made)[3:] == ["When?", "In May.", "Good.", "Goodbye."]
-    assert len(history.messages) == 7
+    assert len(history.messages) == 6, "what is only shown to people is hidden there"
 
 
 @pytest.fixture(params=["memory", "file"])

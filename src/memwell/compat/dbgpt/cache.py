@@ -497,7 +497,8 @@ class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
         self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
         """Store an answer, unless the model failed."""
-        output = check_shape(value, ("get_value",), "a cached answer is an LLMCacheValue").get_value().output
-        last: Any = output[-1] if isinstance(output, list) else output
+        check_shape(value, ("get_value",), "a cached answer is an LLMCacheValue")
+        output = value.get_value().output
+        last = output[-1] if isinstance(output, list) else output
         if last.error_code in (0, "0"):
             await super().set(key, value, cache_config)

@@ -471,7 +471,7 @@ class MemoryWithCompress(MemoryBase):
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
         """Remove the messages with one of these marks from both storages; returns how many there were.
 
-        An agent marks what is only for its next step, such as a hint: nobody said that.
+        An agent marks what is only for its next step, such as a hint, which is no part of the conversation.
         """
         ids = [id_ for one in marks_in(mark) for id_ in self._marks.pop(one, ())]
         if not ids:

@@ -1,15 +1,32 @@
-"""The rooms of ``memwell.compat``: each has a page that names everything, a test for every promise, and loads little."""
+"""The rooms of ``memwell.compat``: each has a page that names everything, a test for every promise, and loads little.
+
+What is written through one of them reads the same through the others.
+"""
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat import agentscope, basememory, dbgpt, guide, langchain
+from memwell.errors import InvalidInput
+from memwell.messages import Message
+from memwell.storage.registry import close_shared
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("agentscope", "basememory", "dbgpt", "guide", "langchain")
@@ -90,3 +107,231 @@ def test_a_small_program_loads_little(room: str) -> None:
     program = f"{PROGRAMS[room]}\nimport sys\nprint(sorted({NOT_LOADED[room]!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+# A conversation of all rooms
+
+
+class Turn(NamedTuple):
+    """One thing said: who, the words, the speaker's name, and the call that a model makes or a tool answers."""
+
+    side: str
+    text: str
+    name: str | None = None
+    call: tuple[str, str, dict[str, Any]] | None = None
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12) | st.sampled_from(
+    ["你好，奥斯陆", "☀️👨‍👩‍👧", "a\nb\r\n\tc", " ", "Human: x", "{}"]
+)
+NAMES = st.sampled_from(["安娜", "Ben 🙂", "bot"])
+SPEAKERS = st.sampled_from(["human", "ai", "system"])
+SAID = st.builds(lambda side, text, name: [Turn(side, text, name)], SPEAKERS, WORDS, NAMES)
+ARGUMENTS = st.dictionaries(WORDS, WORDS | st.integers(-9, 9) | st.lists(WORDS, max_size=2), max_size=2)
+CALLED = st.builds(
+    lambda id_, text, arguments: [
+        Turn("ai", "", "bot", (id_, "天气", arguments)), Turn("tool", text, "天气", (id_, "天气", {})),
+    ],
+    st.uuids().map(str), WORDS, ARGUMENTS,
+)  # fmt: skip
+TALKS = st.lists(SAID | CALLED, min_size=1, max_size=5).map(lambda turns: list(chain(*turns)))
+ROLES_THERE = {"human": "user", "ai": "assistant", "system": "system", "tool": "system"}
+SIDES = {"user": "human", "assistant": "ai", "system": "system"}
+
+
+def said_to_agentscope(path: str, turns: Sequence[Turn]) -> None:
+    def made(turn: Turn) -> Any:
+        content: Any = turn.text
+        if turn.call is not None and turn.side == "ai":
+            content = [{"type": "tool_use", "id": turn.call[0], "name": turn.call[1], "input": turn.call[2]}]
+        elif turn.call is not None:
+            content = [{"type": "tool_result", "id": turn.call[0], "name": turn.call[1], "output": turn.text}]
+        role: Any = ROLES_THERE[turn.side]
+        return agentscope.Msg(turn.name or role, content, role)
+
+    asyncio.run(agentscope.MemwellMemory(path, "talk").add(list(map(made, turns))))
+
+
+def read_by_agentscope(path: str) -> list[Turn]:
+    def turn(message: Any) -> Turn:
+        text = message.get_text_content() or ""
+        for use in message.get_content_blocks("tool_use"):
+            return Turn("ai", text, message.name, (use["id"], use["name"], use["input"]))
+        for result in message.get_content_blocks("tool_result"):
+            held = result["output"]
+            text = held if isinstance(held, str) else "".join(one["text"] for one in held)
+            return Turn("tool", text, result["name"], (result["id"], result["name"], {}))
+        return Turn(SIDES[message.role], text, message.name)
+
+    return list(map(turn, asyncio.run(agentscope.MemwellMemory(path, "talk").get_memory())))
+
+
+def said_to_langchain(path: str, turns: Sequence[Turn]) -> None:
+    kinds = {"human": langchain.HumanMessage, "ai": langchain.AIMessage, "system": langchain.SystemMessage}
+
+    def made(turn: Turn) -> langchain.BaseMessage:
+        if turn.side == "tool" and turn.call is not None:
+            return langchain.ToolMessage(turn.text, tool_call_id=turn.call[0], name=turn.name)
+        calls = [langchain.tool_call(id=one[0], name=one[1], args=one[2]) for one in (turn.call,) if one is not None]
+        more: dict[str, Any] = {"tool_calls": calls} if turn.side == "ai" else {}
+        return kinds[turn.side](turn.text, name=turn.name, **more)
+
+    langchain.MemwellChatMessageHistory("talk", path).add_messages(list(map(made, turns)))
+
+
+def read_by_langchain(path: str) -> list[Turn]:
+    def turn(message: Any) -> Turn:
+        for call in getattr(message, "tool_calls", ()):
+            return Turn("ai", message.text, message.name, (call["id"], call["name"], call["args"]))
+        call = (message.tool_call_id, message.name, {}) if message.type == "tool" else None
+        return Turn(message.type, message.text, message.name, call)
+
+    return list(map(turn, langchain.MemwellChatMessageHistory("talk", path).messages))
+
+
+def opened_by_dbgpt(path: str) -> dbgpt.StorageConversation:
+    storage: dbgpt.BackendStorage[Any] = dbgpt.BackendStorage(path)
+    return dbgpt.StorageConversation("talk", conv_storage=storage, message_storage=storage)
+
+
+def said_to_dbgpt(path: str, turns: Sequence[Turn]) -> None:
+    talk = opened_by_dbgpt(path)
+    for turn in turns:
+        {"human": talk.add_user_message, "ai": talk.add_ai_message, "system": talk.add_system_message}[turn.side](
+            turn.text
+        )
+    talk.end_current_round()
+
+
+def read_by_dbgpt(path: str) -> list[Turn]:
+    return [Turn(one.type, str(one.content)) for one in opened_by_dbgpt(path).messages]
+
+
+def said_to_basememory(path: str, turns: Sequence[Turn]) -> None:
+    memory = basememory.BaseChatMessageMemory(store=path, thread="talk")
+    for turn in turns:
+        memory.add_message({"role": ROLES_THERE[turn.side], "content": turn.text, "name": turn.name})
+
+
+def read_by_basememory(path: str) -> list[Turn]:
+    def turn(message: Any) -> Turn:
+        if not isinstance(message, Message):
+            return Turn(SIDES[message["role"]], message["content"], message["name"])
+        for call in message.tool_calls:
+            return Turn("ai", message.text, message.name, (call.id, call.name, dict(call.arguments)))  # type: ignore[arg-type]
+        for result in message.tool_results:
+            return Turn("tool", message.text, result.name, (result.call_id, result.name or "", {}))
+        return Turn(message.role.value, message.text, message.name)
+
+    return [turn(one) for one in basememory.BaseChatMessageMemory(store=path, thread="talk").messages]
+
+
+def said_to_guide(path: str, turns: Sequence[Turn]) -> None:
+    with guide.SimpleLLMChat(store=path, session="talk") as chat:
+        for turn in turns:
+            chat.add_message(ROLES_THERE[turn.side], turn.text)
+
+
+def read_by_guide(path: str) -> list[Turn]:
+    with guide.SimpleLLMChat(10**6, store=path, session="talk") as chat:
+        return [Turn(SIDES[one["role"]], one["content"]) for one in chat.get_context()]
+
+
+def words_alone(turn: Turn) -> Turn:
+    """The turn in a room without names and tools, where a tool's answer is on the model's side."""
+    return Turn("ai" if turn.side == "tool" else turn.side, turn.text)
+
+
+Say = Callable[[str, Sequence[Turn]], None]
+WITH_TOOLS: tuple[Say, ...] = (said_to_agentscope, said_to_langchain)
+WITH_WORDS: tuple[Say, ...] = (*WITH_TOOLS, said_to_dbgpt, said_to_basememory, said_to_guide)
+WITH_NAMES = (said_to_agentscope, said_to_langchain, said_to_basememory)
+
+
+@pytest.mark.parametrize("say", WITH_WORDS)
+@settings(max_examples=8)
+@given(TALKS)
+def test_what_one_room_wrote_reads_the_same_in_the_others(say: Say, turns: list[Turn]) -> None:
+    turns = turns if say in WITH_TOOLS else [one for one in turns if one.call is None] or [Turn("human", "x", "bot")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/talk.db"
+        try:
+            say(path, turns)
+            plain = list(map(words_alone, turns))
+            assert read_by_dbgpt(path) == read_by_guide(path) == plain
+            whole = [read_by_agentscope(path), read_by_langchain(path), read_by_basememory(path)]
+            if say in WITH_NAMES:
+                assert whole == [turns] * 3
+            else:
+                assert [list(map(words_alone, each)) for each in whole] == [plain] * 3
+        finally:
+            close_shared()
+
+
+class Kind(StrEnum):
+    X = "value"
+
+
+@pytest.mark.parametrize(
+    "odd", ["a\0b", "a\ud800b", np.str_("温度 21"), Kind.X], ids=["nul", "half", "numpy", "member"]
+)
+@pytest.mark.parametrize("say", WITH_WORDS)
+def test_no_text_of_a_tool_or_a_model_ends_a_turn(say: Say, odd: str, tmp_path: Path) -> None:
+    path, kept = str(tmp_path / "talk.db"), re.sub("[\0\ud800]", "\ufffd", str.__str__(odd))
+    call, answer = ("1", "tool", {"at": odd, "list": [odd]}), ("1", "tool", {})
+    turns = [Turn("human", odd, "bot"), Turn("ai", "", "bot", call), Turn("tool", odd, "tool", answer)]
+    turns = turns if say in WITH_TOOLS else turns[:1]
+    try:
+        say(path, turns)
+        assert [one.text for one in read_by_guide(path)] == [kept, "", kept][: len(turns)]
+        if say in WITH_TOOLS:
+            assert read_by_langchain(path)[1] == Turn("ai", "", "bot", ("1", "tool", {"at": kept, "list": [kept]}))
+    finally:
+        close_shared()
+
+
+def test_what_one_room_hides_from_models_the_others_do_not_show(tmp_path: Path) -> None:
+    path = str(tmp_path / "talk.db")
+    talk = opened_by_dbgpt(path)
+    talk.add_user_message("question")
+    talk.add_ai_message("answer")
+    talk.add_view_message("<b>answer</b>")
+    talk.end_current_round()
+    for read in (read_by_agentscope, read_by_langchain, read_by_guide):
+        assert [one.text for one in read(path)] == ["question", "answer"]
+    close_shared()
+
+
+WRONG: dict[str, Callable[[], object]] = {
+    "ThreadMemory": lambda: agentscope.ThreadMemory("talk"),  # type: ignore[arg-type]
+    "CombinedMemory": lambda: langchain.CombinedMemory(memories=["memory"]),
+    "IntelligentMemorySystem": lambda: guide.IntelligentMemorySystem(3),  # type: ignore[arg-type]
+    "MemoryCacheStorage": lambda: dbgpt.MemoryCacheStorage().get(3),  # type: ignore[arg-type]
+    "ShortTermMemory": lambda: asyncio.run(dbgpt.ShortTermMemory[Any]().write("text")),
+    "GptsMessageMemory": lambda: dbgpt.DefaultGptsMessageMemory().append("text"),  # type: ignore[arg-type]
+    "OnceConversation": lambda: dbgpt.OnceConversation("chat_normal").from_conversation("text"),  # type: ignore[arg-type]
+    "SQLiteEntityStore": lambda: langchain.SQLiteEntityStore(3),  # type: ignore[arg-type]
+    "get_buffer_string": lambda: langchain.get_buffer_string(["text"]),
+    "message_chunk_to_message": lambda: langchain.message_chunk_to_message("text"),
+    "parse_triples": lambda: langchain.parse_triples(3),  # type: ignore[arg-type]
+    "similarity_search": lambda: langchain.MemwellVectorStore(embedder=None).similarity_search(3),  # type: ignore[arg-type]
+    "add_documents": lambda: langchain.MemwellVectorStore(embedder=None).add_documents(["text"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_value_of_the_wrong_type_is_named(name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"not ('(text|talk|memory)'|3)"):
+        WRONG[name]()
+    close_shared()
+
+
+def test_a_storage_names_what_is_no_item() -> None:
+    storage: Any = dbgpt.InMemoryStorage()
+    for call in (
+        lambda: storage.save(3),
+        lambda: storage.query(3, dbgpt.StorageItem),
+        lambda: storage.count(dbgpt.QuerySpec({}), 3),
+    ):
+        with pytest.raises(dbgpt.StorageError, match="not 3"):
+            call()

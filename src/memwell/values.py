@@ -101,6 +101,13 @@ def check_type(value: object, kind: type[T] | tuple[type[T], ...], rule: str, hi
     return value
 
 
+def check_shape(value: Any, attributes: Iterable[str], rule: str) -> Any:
+    """Return ``value`` if it has these attributes, whatever its class. Raises ``InvalidInput``, as ``check_type``."""
+    if isinstance(value, type) or not all(hasattr(value, name) for name in attributes):
+        raise InvalidInput(f"{rule}, not {shown(value)}")
+    return value
+
+
 def check_list(values: object, rule: str) -> list[Any]:
     """The values as a list. Raises ``InvalidInput``, as ``check_type``, for what has none.
 

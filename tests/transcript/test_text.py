@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from memwell.messages import (
 )
 from memwell.testing import strategies
 from memwell.transcript import from_anthropic, from_openai, from_text, to_anthropic, to_openai, to_text
+from memwell.transcript.text import storable
 from tests.transcript.wrecking import wreck
 
 FULL_WIDTH_COLON = "\uff1a"
@@ -285,3 +287,15 @@ def test_what_no_store_would_keep_is_refused(call: Any):
         call([human("x"), "x"])
     with pytest.raises(InvalidInput, match=r"messages\[0\]: text must not contain NUL"):
         call([human("\x00")])
+
+
+class _Kind(StrEnum):
+    X = "value"
+
+
+def test_what_no_store_takes_of_a_text_is_replaced_and_nothing_else() -> None:
+    data = {"a\0": [_Kind.X, ("\ud83d", 3)], "b": {"c": None, "d": "你好 👋\x01"}}
+    assert storable(data) == {"a\ufffd": ["value", ["\ufffd", 3]], "b": {"c": None, "d": "你好 👋\x01"}}
+    assert type(storable(_Kind.X)) is str
+    other = object()
+    assert storable(other) is other

@@ -336,6 +336,14 @@ class AugmentedModel:
         notes = ("；" if language == "zh" else "; ").join(filter(None, (note, refused)))
         return Response(answer, weighted, notes, bool(note), episode, tuple(dict.fromkeys(learned)))
 
+    def learn(self, text: str, answer: str, *, user: str | None = None) -> list[str]:
+        """Store a turn that was answered elsewhere, and return the ids of what it taught; none if the gate refuses it."""
+        episode, kept, _ = self._kept_turn(text, user, self.language or en_or_zh(text))
+        learned = learn_from(self.cognition, kept, user=user, source=episode) if episode else []
+        if episode and self._is_kept(episode, answer):
+            learned += learn_unknown(self.cognition, answer, user=user, source=episode)
+        return list(dict.fromkeys(learned))
+
     def _kept_turn(self, text: str, user: str | None, language: str) -> tuple[str, str, str]:
         """Store the turn: its id and the text as stored, or why the gate refused it."""
         try:

@@ -27,11 +27,10 @@ from memwell.filters import FilterLike, id_begins_with
 from memwell.history import History
 from memwell.longterm.memory import HasMemory, Memory, as_memory
 from memwell.longterm.recall import Recalled
-from memwell.messages import Message
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage.registry import Store, shared_backend
-from memwell.transcript.langchain import MARK, from_langchain, to_langchain
+from memwell.transcript.langchain import from_langchain, is_shown, to_langchain
 from memwell.values import check_count, check_text, check_type, new_id, shown
 
 try:
@@ -235,7 +234,7 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, in a new list. What is hidden from models is left out."""
-        return messages_from_dict([to_langchain(one) for one in self.history if _is_theirs(one)])
+        return messages_from_dict([to_langchain(one) for one in self.history if is_shown(one)])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages at the end, all or none.
@@ -261,11 +260,6 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.session_id!r}, space={self._thread.space!r})"
-
-
-def _is_theirs(message: Message) -> bool:
-    """Whether it may go to a model, or came from LangChain, whose every message comes back."""
-    return message.for_model or MARK in message.metadata
 
 
 # Documents found by meaning

@@ -1,7 +1,8 @@
 """Messages to and from the layout AgentScope writes: a dict with ``id``, ``name``, ``role``, ``content`` and more.
 
-Nothing of a layout is lost. What a message of ours has no field for, such as the text of the timestamp, is in its metadata
-under ``agentscope``. What a model thought is there too, because it was not said and must not be read among the words.
+Nothing of a layout is lost that a store can hold. What a message of ours has no field for, such as the text of the
+timestamp, is in its metadata under ``agentscope``. What a model thought is there too, because it was not said
+and must not be read among the words.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.text import Shape, from_base64, in_words, media_type, speaker, to_base64
+from memwell.transcript.text import Shape, from_base64, in_words, media_type, speaker, storable, to_base64
 from memwell.values import MAX_ID_LENGTH, now, shown
 
 MARK: Final = "agentscope"
@@ -36,6 +37,7 @@ def from_agentscope(layout: Mapping[str, Any], *, id: str | None = None) -> Mess
     Raises ``InvalidInput`` for a layout, or an id, that breaks a rule.
     """
     check_layout(layout)
+    layout = {**layout, **{key: storable(layout[key]) for key in ("name", "content", "metadata")}}
     content, own_id, timestamp = layout["content"], layout["id"], layout["timestamp"]
     blocks: list[Shape] = [] if isinstance(content, str) else content
     said = [block for block in blocks if block["type"] != "thinking"]

@@ -1,7 +1,7 @@
 """Messages to and from the layout LangChain writes: ``{"type": "human", "data": {"content": …, …}}``.
 
-Nothing of a layout is lost: what a message of ours has no place for travels in its metadata under ``langchain``, and
-``to_langchain`` puts it back.
+Nothing of a layout is lost that a store can hold: what a message of ours has no place for travels in its metadata under
+``langchain``, and ``to_langchain`` puts it back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.text import Shape, mapping, media_type, to_base64
+from memwell.transcript.text import Shape, mapping, media_type, storable, to_base64
 from memwell.values import MAX_ID_LENGTH, check_type, new_id, shown
 
 KINDS: Mapping[str, str] = {
@@ -58,7 +58,7 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
 
     Raises ``InvalidInput`` for an unknown type and for data that is no message's.
     """
-    item = mapping(_plain(layout), "a message of LangChain")
+    item = mapping(storable(layout), "a message of LangChain")
     kind = item.get("type")
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"a message of LangChain has a type such as 'human' or 'ai', not {shown(kind)}")
@@ -67,6 +67,11 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
     known = {**_rendered(made, KINDS[kind]), **_DEFAULTS, "name": made.name, "type": _KIND_OF[made.role]}
     rest = _rest(data, known, kind)
     return made.changed(metadata={MARK: rest}) if rest else made
+
+
+def is_shown(message: Message) -> bool:
+    """Whether a history of LangChain's shows it: it may go to a model, or it came from LangChain."""
+    return message.for_model or MARK in message.metadata
 
 
 def to_langchain(message: Message) -> Shape:
@@ -79,17 +84,6 @@ def to_langchain(message: Message) -> Shape:
     _drop_outdated(rest, message)
     data = {**_rendered(message, KINDS[kind]), **rest, "type": kind}
     return {"type": kind, "data": data}
-
-
-def _plain(value: Any) -> Any:
-    """The same data, every text in it of the plain kind: LangChain has one of its own, which no store takes."""
-    if isinstance(value, str):
-        return value if type(value) is str else str(value)
-    if isinstance(value, dict):
-        return {_plain(key): _plain(one) for key, one in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in cast("list[Any]", value)]
-    return value
 
 
 def _made(kind: str, data: Shape, given_id: str | None) -> Message:
@@ -192,7 +186,9 @@ def _rendered(message: Message, kind: str) -> Shape:
     elif kind == "tool":
         result = next(iter(message.tool_results), ToolResult("call"))
         status = "error" if result.is_error else "success"
-        data |= {"tool_call_id": result.call_id, "artifact": None, "status": status}
+        # Elsewhere the speaker of a result may be another than its tool.
+        name = result.name or message.name
+        data |= {"name": name, "tool_call_id": result.call_id, "artifact": None, "status": status}
     elif kind == "chat":
         data["role"] = message.chat_role or message.role.value
     elif kind == "function":

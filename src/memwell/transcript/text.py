@@ -28,6 +28,27 @@ from memwell.messages import (
 )
 from memwell.values import check_json, check_list, check_text, check_type, shown
 
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def storable(value: Any) -> Any:
+    """The same plain data as every store takes it: other kinds of text as plain text, U+FFFD for NUL and half characters.
+
+    A tool or a model may say anything, and what it says must not end the turn.
+    """
+    if isinstance(value, str):
+        # Called with str itself: a member of an enumeration would show its name.
+        text = value if type(value) is str else str.__str__(value)
+        try:
+            return check_text(text, "a text")
+        except InvalidInput:
+            return _UNSTORABLE.sub("\ufffd", text)
+    if isinstance(value, dict):
+        return {storable(key): storable(one) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [storable(one) for one in cast("list[Any]", value)]
+    return value
+
 
 def to_text(
     messages: Iterable[Message],

@@ -227,12 +227,13 @@ def test_sessions_that_agentscope_wrote_are_read_and_saved_under_our_names(tmp_p
     assert json.loads((tmp_path / "Ann_S.1.json").read_text()) == {"counter": {"count": 0}}
 
 
-@pytest.mark.parametrize("ids", [("a_B", ""), ("b", "A_x"), ("b_c", "A"), ("%41", "")])
-def test_a_file_that_may_be_of_another_session_is_told_and_not_read(tmp_path: Path, ids: tuple[str, str]):
+@pytest.mark.parametrize("ids", [("session_1", ""), ("a_B", ""), ("b", "A_x"), ("b_c", "A"), ("%41", "")])
+def test_a_file_that_may_be_of_another_session_is_told(tmp_path: Path, ids: tuple[str, str]):
     name = f"{ids[1]}_{ids[0]}.json" if ids[1] else f"{ids[0]}.json"
     (tmp_path / name).write_text(json.dumps({"counter": {"count": 7}}))
     with pytest.warns(UserWarning, match=name):
-        assert load(tmp_path, *ids) == -1
+        # Names with a percent sign are those that are written here.
+        assert load(tmp_path, *ids) == (-1 if "%" in name else 7)
     asyncio.run(JSONSession(str(tmp_path)).save_session_state(*ids, counter=Counter(8)))
     assert load(tmp_path, *ids) == 8
 
@@ -523,6 +524,81 @@ async def main():
         async for piece in await agent.toolkit.call_tool_function(use):
             print(piece.content[0]["text"])
         print(await remembered.retrieve(TheirMsg("user", "What must I not eat?", "user")))
+
+
+asyncio.run(main())
+"""
+
+
+def test_every_memory_works_in_the_real_agent(run_with_originals: RunWithOriginals):
+    """With hints of a plan, the agent's own compression, and a tool whose answer holds what no store can."""
+    assert run_with_originals("agentscope", REAL_MEMORIES) == [
+        "InMemoryMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "MemwellMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "ReMeShortTermMemory ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+        "MemoryWithCompress ['Look 0.', 'answer', 'Look 1.', 'answer'] bin\ufffdary, compressed True",
+    ]
+
+
+REAL_MEMORIES = r"""
+import asyncio, tempfile
+from agentscope.agent import ReActAgent
+from agentscope.formatter import OpenAIChatFormatter
+from agentscope.message import Msg, TextBlock, ToolUseBlock
+from agentscope.model import ChatModelBase, ChatResponse
+from agentscope.plan import PlanNotebook
+from agentscope.token import CharTokenCounter
+from agentscope.tool import Toolkit, ToolResponse
+from memwell.compat.agentscope import InMemoryMemory, MemoryWithCompress, MemwellMemory, ReMeShortTermMemory
+
+
+class Model(ChatModelBase):
+    def __init__(self):
+        super().__init__("model", False)
+
+    async def __call__(self, messages, structured_model=None, **options):
+        if structured_model:
+            return ChatResponse(content=[], metadata={name: "short" for name in structured_model.model_fields})
+        if not any(message["role"] == "tool" for message in messages[-2:]):
+            use = ToolUseBlock(type="tool_use", id=f"call-{len(messages)}", name="look", input={"at": "a\0b"})
+            return ChatResponse(content=[use])
+        return ChatResponse(content=[TextBlock(type="text", text="answer")])
+
+
+async def look(at: str) -> ToolResponse:
+    "Look at something."
+    return ToolResponse(content=[TextBlock(type="text", text="bin\0ary")])
+
+
+async def answers(memory, compression=None):
+    tools = Toolkit()
+    tools.register_tool_function(look)
+    agent = ReActAgent(
+        "ann", "You help.", Model(), OpenAIChatFormatter(), tools, memory=memory, plan_notebook=PlanNotebook(),
+        compression_config=compression,
+    )
+    agent.set_console_output_enabled(False)
+    for turn in range(2):
+        await agent(Msg("user", f"Look {turn}.", "user"))
+
+
+async def main():
+    counted = ReActAgent.CompressionConfig(
+        enable=True, agent_token_counter=CharTokenCounter(), trigger_threshold=10, keep_recent=2
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in (InMemoryMemory, MemwellMemory, ReMeShortTermMemory, MemoryWithCompress):
+            memory, compressed = (
+                kind(f"{folder}/m.db", session) if kind is MemwellMemory else kind() for session in ("one", "two")
+            )
+            await answers(memory)
+            said = await memory.get_memory()
+            texts = [one.get_text_content() for one in said if one.get_text_content()]
+            found = [block["output"] for one in said for block in one.get_content_blocks("tool_result")]
+            await answers(compressed, counted)
+            shown = await compressed.get_memory(exclude_mark="compressed")
+            is_short = "short" in shown[0].get_text_content() and len(shown) < 8
+            print(type(memory).__name__, texts, found[0][0]["text"] + ",", "compressed", is_short)
 
 
 asyncio.run(main())

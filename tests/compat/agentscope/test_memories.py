@@ -165,7 +165,7 @@ async def test_marks_that_are_no_text_are_refused(mark: Any) -> None:
     ("field", "value"),
     [
         ("role", "tool"), ("content", [{"type": "card"}]), ("content", None), ("metadata", {"x": object()}),
-        ("name", "\ud800"), ("id", ""), ("id", "x" * 2000),
+        ("name", 3), ("id", ""), ("id", "x" * 2000),
     ],
 )  # fmt: skip
 async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(field: str, value: Any) -> None:

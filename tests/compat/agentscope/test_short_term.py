@@ -23,7 +23,7 @@ from memwell.compat.agentscope.short_term import (
     _run_with_models,
     chat_model,
 )
-from memwell.errors import BadModelOutput, InvalidInput, ModelError, Unsupported
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.history import History
 from memwell.messages import human, system
 from memwell.models.ports import ChatModel
@@ -474,15 +474,35 @@ async def test_what_failed_half_way_can_be_added_again():
     assert (await memory.size(), ids(await memory.get_memory())) == (2, ids(messages))
 
 
+async def test_marks_choose_leave_out_and_delete_and_last_with_the_state():
+    memory = MemoryWithCompress()
+    first, second, hint = (Msg("ann", text, "user") for text in ("first", "second", "hint"))
+    await memory.add([first, second])
+    await memory.add(hint, marks=["hint", "new"])
+    assert await memory.update_messages_mark("old", msg_ids=[first.id, "unknown"]) == 1
+    assert await memory.update_messages_mark("old", msg_ids=[first.id]) == 0
+    assert ids(await memory.get_memory(mark="old")) == [first.id]
+    assert ids(await memory.get_memory(exclude_mark="old")) == [second.id, hint.id]
+    twin = MemoryWithCompress()
+    twin.load_state_dict(json.loads(json.dumps(memory.state_dict())))
+    for one in (memory, twin):
+        assert await one.delete_by_mark(["hint", "none"]) == 1
+        assert (await one.size(), ids(await one.get_memory())) == (2, [first.id, second.id])
+        assert await one.update_messages_mark("older", old_mark="old") == 1
+        assert await one.update_messages_mark(None, old_mark="older") == 1
+        assert await one.get_memory(mark="old") == await one.get_memory(mark="older") == []
+    await memory.clear()
+    await memory.add(first)
+    assert await memory.get_memory(mark="new") == []
+
+
 async def test_bad_input_is_refused():
     memory = MemoryWithCompress(compression_trigger_func=lambda _: True)
     for bad in ("text", [1], {"a": 1}):
         with pytest.raises(WrongType):
             await memory.add(bad)  # type: ignore[arg-type]
-    with pytest.raises(Unsupported):
-        await memory.add(said(1), marks="old")
-    with pytest.raises(Unsupported):
-        await memory.get_memory(mark="old")
+    with pytest.raises(WrongType):
+        await memory.add(said(1), marks=[3])  # type: ignore[list-item]
     await memory.add(None)
     await memory.add(said(3))
     with pytest.raises(WrongType):

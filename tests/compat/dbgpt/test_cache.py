@@ -362,3 +362,17 @@ def test_keys_values_and_configs_of_dbgpts_own_are_taken_by_their_shape():
     with pytest.raises(Unsupported, match="SIMILAR"):
         storage.get("k", similar)
     assert storage.support_async() is False
+
+
+async def test_a_call_can_be_a_task():
+    storage = MemoryCacheStorage()
+    assert await asyncio.create_task(storage.set("k", "v")) is None
+    assert await asyncio.gather(storage.get("k"), storage.exists("k"), storage.get("none")) == ["v", True, None]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(storage.get(key)) for key in ("k", "none")]
+    assert [one.result() for one in tasks] == ["v", None]
+    cancelled = asyncio.create_task(storage.get("k"))
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    storage.get("k").close()

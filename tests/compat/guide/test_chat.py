@@ -57,7 +57,7 @@ def test_a_chat_in_a_file_goes_on_where_it_was(tmp_path: Path):
         assert [one["role"] for one in chat.get_context()] == ["system", "assistant", "user", "assistant"]
 
 
-@pytest.mark.parametrize(("role", "content"), [("tool", "x"), ("", "x"), ("user", 7), ("user", "\ud800")])
+@pytest.mark.parametrize(("role", "content"), [("tool", "x"), ("", "x"), ("user", 7)])
 def test_what_is_no_message_is_refused_and_nothing_is_kept(role: str, content: str):
     for limit in (0, -1, 1.5, "4096", True):
         with pytest.raises(InvalidInput):

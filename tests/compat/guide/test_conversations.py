@@ -37,6 +37,28 @@ def tell(memory: ConversationMemory, user: str = "user_123") -> list[str]:
     ]
 
 
+def test_the_profile_has_nothing_that_the_assistant_said(memory: ConversationMemory) -> None:
+    memory.store_conversation("s", "ann", "我想了解Python", "先学习TensorFlow吧，它是机器学习框架。")
+    found = memory.build_user_profile("ann")
+    assert "Python" in str(found)
+    assert "TensorFlow" not in str(found)
+
+
+def test_all_conversations_are_rows_of_one_view(memory: ConversationMemory) -> None:
+    assert memory.conversations == []
+    ids = tell(memory)
+    other = memory.store_conversation("s", "bob", "hello", "hi")
+    rows = memory.conversations
+    assert [one["id"] for one in rows] == [*ids, other]
+    assert [(one["user_id"], one["session_id"]) for one in rows] == [
+        *(("user_123", session) for session, *_ in TALK), ("bob", "s"),
+    ]  # fmt: skip
+    assert [(one["message"], one["response"], one["topic"]) for one in rows[:-1]] == [one[1:] for one in TALK]
+    assert set(rows[0]) == {
+        "id", "session_id", "user_id", "message", "response", "timestamp", "topic", "keywords", "sentiment",
+    }  # fmt: skip
+
+
 def test_the_profile_of_one_conversation(memory: ConversationMemory) -> None:
     session, asked, answered, topic = TALK[0]
     id_ = memory.store_conversation(
@@ -125,7 +147,7 @@ def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: Co
     "wrong",
     [
         {"message": 7}, {"response": None}, {"session_id": ""}, {"user_id": ""}, {"user_id": 7}, {"topic": 7},
-        {"keywords": "one"}, {"keywords": [7]}, {"message": "\0"},
+        {"keywords": "one"}, {"keywords": [7]},
     ],
 )  # fmt: skip
 def test_what_is_no_conversation_is_refused_and_nothing_is_kept(

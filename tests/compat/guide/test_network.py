@@ -148,3 +148,12 @@ def test_bad_values_are_refused(network: NeuralMemoryNetwork) -> None:
         with pytest.raises(InvalidInput):
             MemoryAugmentedLLM(None, network).process_input(text)  # type: ignore[arg-type]
     assert network.episodic_memory.episodes == {}
+
+
+def test_a_turn_that_was_answered_elsewhere_is_learnt_from(network: NeuralMemoryNetwork) -> None:
+    model = MemoryAugmentedLLM(None, network)
+    model.update_memories("My dog is called Rex.", "A fine name.", "u1")
+    kept = next(iter(network.episodic_memory.episodes.values()))
+    assert (kept["event"], kept["context"]) == ("My dog is called Rex.", "A fine name.")
+    assert "Rex" in model.process_input("What is my dog called?", "u1")
+    assert "Rex" not in model.process_input("What is my dog called?", "u2")

@@ -212,3 +212,17 @@ def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     loaded = memory.load_memory_variables({"input": "Anna"})["history"]
     assert all(isinstance(message, core.BaseMessage) for message in loaded)
     assert loaded or kind is ConversationKGMemory
+
+
+def test_a_template_is_filled_in_part() -> None:
+    whole = PromptTemplate.from_template("{name} asks at {time}: {input}")
+    moments = iter(["noon", "night"])
+    part = whole.partial(name="安娜").partial(time=lambda: next(moments))
+    assert (part.input_variables, part.partial_variables["name"]) == (["input"], "安娜")
+    assert [part.format(input="?"), part.format(input="!", name="Ben")] == [
+        "安娜 asks at noon: ?",
+        "Ben asks at night: !",
+    ]
+    assert whole.input_variables == ["input", "name", "time"]
+    given = PromptTemplate(["input"], "{a} {input}", partial_variables={"a": 1})
+    assert (given.input_variables, given.format(input=2)) == (["input"], "1 2")

@@ -111,6 +111,27 @@ def test_tables_become_conversations_of_each_user(memory: memwell.Engine, databa
         import_agentscope(memory, database, strict=True)
 
 
+def test_rows_of_one_index_come_by_their_time_and_each_user_gets_their_own(
+    memory: memwell.Engine, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'shared.db'}"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in TABLES:
+            connection.execute(text(statement))
+        connection.execute(text("INSERT INTO session VALUES ('my_trip', 'ann')"))
+        said = [("ann", "z", "1", 0), ("ann", "a", "2", 0), ("bob", "b", "3", 1), ("ann", "c", "4", 2)]
+        for user, id_, second, at in reversed(said):
+            written = msg(id_, f"{user} {second}").replace("03:04:05", f"03:04:0{second}")
+            values = {"id": f"{user}-my_trip-{id_}", "msg": written, "at": at}
+            connection.execute(text("INSERT INTO message VALUES (:id, :msg, 'my_trip', :at)"), values)
+        connection.execute(text("INSERT INTO message_mark VALUES ('bob-my_trip-b', 'hint')"))
+    engine.dispose()
+    assert import_agentscope(memory, url).problems == []
+    assert [one.text for one in memory.at("ann").thread("my_trip")] == ["ann 1", "ann 2", "ann 4"]
+    assert [one.text for one in memory.at("bob").thread("my_trip")] == ["bob 3"]
+
+
 def test_keys_become_conversations_of_each_user(memory: memwell.Engine, server: str, tmp_path: Path) -> None:
     done = import_agentscope(memory, server, key_prefix="app:")
     assert done.counts == {"threads": 2, "messages": 3}

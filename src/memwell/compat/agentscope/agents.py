@@ -216,6 +216,8 @@ async def stream_printing_messages(
 _LONGEST = 200
 # Names that this class writes; one with a percent sign may belong to another session.
 _OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
+_WHOSE = "@session"
+"""The key in a file that names its session and user. No keyword looks so, and AgentScope passes over it."""
 
 
 class SessionNotFound(NotFound, ValueError):
@@ -263,8 +265,8 @@ class JSONSession(SessionBase):
     letters, digits and ``-`` is escaped, so that no id leaves the folder and no two ids share a file, on any file system.
     A file is replaced as a whole, so a reader never sees half of one.
 
-    A session that AgentScope wrote, ``Ann_S.1.json``, is read until it is saved here, if its name can mean no other
-    session. A name that can, because of ``_``, is not read, and a warning names it.
+    A session that AgentScope wrote, ``Ann_S.1.json``, is read until it is saved here. Where its name can mean another
+    session too, because of ``_``, a warning names it. A file that was saved here is never read for another session.
     """
 
     def __init__(self, save_dir: str = "./") -> None:
@@ -274,7 +276,7 @@ class JSONSession(SessionBase):
         return Path(self.save_dir, _file_name(session_id, user_id))
 
     async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
-        states = json.dumps(states_of(modules), ensure_ascii=False)
+        states = json.dumps({**states_of(modules), _WHOSE: [session_id, user_id]}, ensure_ascii=False)
         await run_blocking(partial(_write, self._path(session_id, user_id), states))
 
     async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
@@ -378,11 +380,17 @@ def _found(path: Path, session_id: str, user_id: str) -> dict[str, Any] | None:
     if states is not None or name == path.name or not folder.is_dir() or name not in os.listdir(folder):
         return states
     theirs = path.with_name(name)
-    if _OF_OURS.fullmatch(name.removesuffix(".json")) or name.count("_") != bool(user_id):
+    if _OF_OURS.fullmatch(name.removesuffix(".json")):
         problem = f"{theirs} is not read: it may be of session {shown(session_id)}, or of another one"
         warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
         return None
-    return _read(theirs)
+    found = _read(theirs)
+    if found is None or _WHOSE in found:
+        return None
+    if name.count("_") != bool(user_id):
+        whose = f"session {shown(session_id)} of user {shown(user_id)}"
+        warnings.warn(f"{theirs} is read as {whose}, and its name can mean another one too", stacklevel=2)
+    return found
 
 
 def _write(path: Path, text: str) -> None:

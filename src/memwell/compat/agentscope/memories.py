@@ -106,6 +106,8 @@ class Conversation:
     """
 
     def __init__(self, history: History) -> None:
+        if not isinstance(cast(object, history), History):
+            raise WrongType(f"a memory needs a History, not {shown(history)}")
         if history.backend is None:
             raise InvalidInput("a memory needs a History over a whole store, not over a bare MessageLog")
         self.history = history

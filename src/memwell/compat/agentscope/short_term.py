@@ -26,10 +26,11 @@ from memwell.compat.agentscope.memories import (
     MemoryBase,
     is_ids,
     mark_in,
+    marks_in,
     with_summary,
 )
 from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, messages_in, to_core
-from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
 from memwell.history import History
 from memwell.messages import Message, Role, human
 from memwell.models.ports import ChatModel, as_chat_model
@@ -41,7 +42,7 @@ from memwell.strategies.compaction import READ_TOOL, Compaction, Mode, TaskCompa
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
-from memwell.values import check_count, check_text, check_type, shown
+from memwell.values import check_count, check_metadata, check_text, check_type, shown
 
 T = TypeVar("T")
 Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
@@ -393,6 +394,7 @@ class MemoryWithCompress(MemoryBase):
         self.compression_on_get = bool(compression_on_get)
         self.keep_recent = check_count(keep_recent, "keep_recent")
         self._counter = _counter(token_counter)
+        self._marks: dict[str, set[str]] = {}
         # Held while something is stored, never while a model is called.
         self._storing = asyncio.Lock()
 
@@ -406,11 +408,10 @@ class MemoryWithCompress(MemoryBase):
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for anything but messages, and ``Unsupported`` for marks. After an error the
-        same messages can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages, and for marks that are not text. After an error
+        the same messages can be added again.
         """
-        _refuse_marks(marks)
-        messages = messages_in(msgs)
+        wanted, messages = marks_in(marks), messages_in(msgs)
         async with self._storing:
             said = await _known(self.chat_history_storage, messages)
             fresh = {one.id: deepcopy(one) for one in messages if one.id not in said}
@@ -418,6 +419,8 @@ class MemoryWithCompress(MemoryBase):
             shown_now = await _known(self.memory_storage, messages)
             await self.memory_storage.add([one for id_, one in fresh.items() if id_ not in shown_now])
             await self.chat_history_storage.add(list(fresh.values()))
+        for mark in wanted:
+            self._marks.setdefault(mark, set()).update(fresh)
         if self.compression_on_add:
             await self._compress_if_needed(compress_func, compression_trigger_func)
 
@@ -435,14 +438,17 @@ class MemoryWithCompress(MemoryBase):
     ) -> list[Msg]:
         """The messages of ``memory_storage``, compressed if necessary, filtered by ``filter_func``, the last ``recent_n``.
 
-        When the model fails that is a warning and nothing changes; then the instructions in front are returned and as many
-        of the latest messages as fit. Raises ``Unsupported`` for a ``mark``: messages here have none.
+        With ``mark`` or ``exclude_mark`` those that have one mark and not the other. When the model fails that is a
+        warning and nothing changes; then the instructions in front are returned and as many of the latest messages as fit.
         """
-        _refuse_marks(mark)
+        mark, exclude = mark_in(mark, "mark"), mark_in(exclude_mark, "exclude_mark")
         too_long = self.compression_on_get and await self._compress_if_needed(compress_func, compression_trigger_func)
         found = await self.memory_storage.get()
         if too_long:
             found = await run_blocking(partial(self._window, found))
+        if mark is not None:
+            found = [one for one in found if one.id in self._marked(mark)]
+        found = [one for one in found if exclude is None or one.id not in self._marked(exclude)]
         if filter_func is not None:
             found = [one for place, one in enumerate(found) if filter_func(place, one)]
         if recent_n is not None and recent_n > 0:
@@ -460,21 +466,44 @@ class MemoryWithCompress(MemoryBase):
         Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place without a message.
         """
         async with self._storing:
-            storage = self.memory_storage
-            before = await storage.get()
-            by_id = (
-                [place for place, one in enumerate(before) if one.id in cast("list[Any]", indices)]
-                if is_ids(indices)
-                else None
-            )
-            await storage.delete(indices if by_id is None else by_id)
-            return len(before) - len(await storage.get())
+            return await _removed(self.memory_storage, indices)
+
+    async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
+        """Remove the messages with one of these marks from both storages; returns how many there were.
+
+        An agent marks what is only for its next step, such as a hint, which is no part of the conversation.
+        """
+        ids = [id_ for one in marks_in(mark) for id_ in self._marks.pop(one, ())]
+        if not ids:
+            return 0
+        async with self._storing:
+            await _removed(self.memory_storage, ids)
+            return await _removed(self.chat_history_storage, ids)
+
+    async def update_messages_mark(
+        self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
+    ) -> int:
+        """As ``ThreadMemory.update_messages_mark``, among the messages of ``memory_storage``."""
+        new, old = mark_in(new_mark, "new_mark"), mark_in(old_mark, "old_mark")
+        chosen = {one.id for one in await self.memory_storage.get()}
+        chosen &= chosen if msg_ids is None else set(msg_ids)
+        chosen &= chosen if old is None else self._marked(old)
+        changed: set[str] = set() if new == old else chosen if old is not None else chosen - self._marked(new)
+        if old is not None:
+            self._marks[old] = self._marked(old) - changed
+        if new is not None:
+            self._marks[new] = self._marked(new) | changed
+        return len(changed)
+
+    def _marked(self, mark: str | None) -> set[str]:
+        return self._marks.get(mark or "", set())
 
     async def clear(self) -> None:
         """Remove everything from both storages."""
         async with self._storing:
             await self.memory_storage.clear()
             await self.chat_history_storage.clear()
+            self._marks.clear()
 
     # Compressing
 
@@ -550,10 +579,11 @@ class MemoryWithCompress(MemoryBase):
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """Both storages, and the limit."""
+        """Both storages, the marks, and the limit."""
         return {
             **super().state_dict(),
             "max_token": self.max_token,
+            "marks": {mark: sorted(ids) for mark, ids in self._marks.items() if ids},
             "chat_history_storage": [one.to_dict() for one in block_on(self.chat_history_storage.get())],
             "memory_storage": [one.to_dict() for one in block_on(self.memory_storage.get())],
         }
@@ -572,15 +602,26 @@ class MemoryWithCompress(MemoryBase):
         summary = check_text(state_dict.get("_compressed_summary", self._compressed_summary), "a summary")
         said = _written(state_dict, "chat_history_storage")
         shown_now = _written(state_dict, "memory_storage")
+        # A state of an earlier memwell has no marks.
+        held = check_metadata(state_dict.get("marks", {}), "the marks of a state")
+        marked = {mark: set(marks_in(ids)) for mark, ids in held.items()}
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:
                 block_on(storage.replace(messages))
-        self.max_token, self._compressed_summary = limit, summary
+        self.max_token, self._compressed_summary, self._marks = limit, summary, marked
 
 
 def _is_ours(storage: Any) -> bool:
     # A subclass with messages of its own need not have more than AgentScope's five methods.
     return isinstance(storage, MessageStorageBase) and type(storage).get is MessageStorageBase.get
+
+
+async def _removed(storage: Any, indices: Any) -> int:
+    """How many messages at these places, or of these ids, there were in a storage; now there is none."""
+    before = await storage.get()
+    by_id = is_ids(indices)
+    await storage.delete([place for place, one in enumerate(before) if one.id in indices] if by_id else indices)
+    return len(before) - len(await storage.get())
 
 
 async def _known(storage: Any, messages: Sequence[Msg]) -> set[str]:
@@ -594,11 +635,6 @@ def _uncompressed(message: Msg) -> Message:
     text = message.content if message.role == "assistant" and isinstance(message.content, str) else ""
     found = _COMPRESSED_BEFORE.search(text)
     return to_core(message) if found is None else to_core(message).changed(content=found[1])
-
-
-def _refuse_marks(marks: object) -> None:
-    if marks:
-        raise Unsupported("MemoryWithCompress keeps no marks; InMemoryMemory and ReMeShortTermMemory do")
 
 
 def _counter(counter: Any) -> TokenCounter:

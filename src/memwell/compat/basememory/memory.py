@@ -48,6 +48,7 @@ from memwell.messages import Audio, Image, Media, Message, Part, Role, Text, Vid
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import Store, open_backend, shared_backend
+from memwell.transcript.text import storable
 from memwell.values import check_id, check_json, check_text, check_type, new_id, now, shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})
@@ -379,9 +380,9 @@ class MessageKinds:
             self.register(type(item))
             made = item.to_core()
         elif isinstance(item, str):
-            made = human(item).changed(metadata={MARK: {"kind": "str"}})
+            made = human(storable(item)).changed(metadata={MARK: {"kind": "str"}})
         elif isinstance(item, dict):
-            made = _from_dict(cast("dict[str, Any]", item))
+            made = _from_dict(storable(item))
         elif isinstance(item, Message):
             made = item
         else:

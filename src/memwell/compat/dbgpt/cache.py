@@ -25,7 +25,7 @@ from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
 from memwell.errors import InvalidInput, Unsupported
 from memwell.storage.arguments import check_ttl
-from memwell.values import check_json, shown
+from memwell.values import check_json, check_shape, shown
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -102,7 +102,32 @@ Key: TypeAlias = CacheKey[Any] | str
 Form: TypeAlias = Literal["bytes", "text", "json"]
 
 
-class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class _Ready:
+    """What is awaited without waiting, also as a task: it has the methods of a coroutine, which is at its end at once."""
+
+    __slots__ = ()
+
+    @property
+    def _awaited(self) -> Any:
+        raise NotImplementedError
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._awaited
+        yield  # pyright: ignore[reportUnreachable] - it makes this a generator, which waits for nothing
+
+    def send(self, value: Any) -> Any:
+        """The first step of a task, and its last."""
+        raise StopIteration(self._awaited)
+
+    def throw(self, error: BaseException) -> Any:
+        """Raise what a task is cancelled with."""
+        raise error
+
+    def close(self) -> None:
+        """Do nothing: it was never suspended."""
+
+
+class CacheStorageItem(_Ready, msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One entry of a cache as bytes. ``form`` says what the value was."""
 
     key_data: bytes
@@ -124,12 +149,12 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
-    def __await__(self) -> Generator[Any, None, Any]:
-        """Awaited it is its value."""
-        return _Answer(self.value).__await__()
+    @property
+    def _awaited(self) -> Any:
+        return self.value
 
 
-class _Answer:
+class _Answer(_Ready):
     """What a call inside a coroutine returns where there is no item: false if the result is, and awaited the result."""
 
     def __init__(self, result: Any) -> None:
@@ -138,9 +163,9 @@ class _Answer:
     def __bool__(self) -> bool:
         return bool(self._result)
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    @property
+    def _awaited(self) -> Any:
         return self._result
-        yield  # pyright: ignore[reportUnreachable] - it makes this a generator, which waits for nothing
 
 
 def _answer(result: Any) -> Any:
@@ -149,7 +174,7 @@ def _answer(result: Any) -> Any:
 
 def _key_data(key: Key) -> bytes:
     """The key as bytes. Raises what serialising it raises."""
-    return key.encode(errors="surrogatepass") if isinstance(key, str) else key.serialize()
+    return key.encode(errors="surrogatepass") if isinstance(key, str) else _serialized(key)
 
 
 def _value_parts(value: Any) -> tuple[bytes, Form]:
@@ -293,7 +318,11 @@ class MemoryCacheStorage(CacheStorage):
 def _name(key: Key) -> str | bytes:
     """What an entry is found by: a text itself, or a key object as bytes, which never equal a text."""
     # A subclass of str may compare as it likes.
-    return str.__str__(key) if isinstance(key, str) else key.serialize()
+    return str.__str__(key) if isinstance(key, str) else _serialized(key)
+
+
+def _serialized(key: CacheKey[Any]) -> bytes:
+    return check_shape(key, ("serialize",), "a key of a cache is text or a CacheKey").serialize()
 
 
 def _cost(name: str | bytes, item: CacheStorageItem) -> int:
@@ -468,6 +497,7 @@ class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
         self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
         """Store an answer, unless the model failed."""
+        check_shape(value, ("get_value",), "a cached answer is an LLMCacheValue")
         output = value.get_value().output
         last = output[-1] if isinstance(output, list) else output
         if last.error_code in (0, "0"):

@@ -44,11 +44,13 @@ from memwell.records import Thread, paged
 from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import Store
 from memwell.tokens import counted
-from memwell.values import check_count, check_id, shown
+from memwell.values import check_count, check_id, check_shape, shown
 
 AnyStorage: TypeAlias = StorageInterface[Any, Any]
 
 _LONGEST_SUMMARY = 4000
+_NEXT = "message_index"
+"""The field of a row with the index of the next message, which DB-GPT's own class knows too."""
 _TAKEN = ("chat_mode", "chat_order", "cost", "tokens")
 _COMPLETED = ("model_name", "app_code", "param_type", "param_value", "summary")
 _FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
@@ -94,7 +96,7 @@ class OnceConversation:
     def add_user_message(self, message: MessageContent, check_duplicate_type: bool | None = False) -> None:
         """Add what a person said.
 
-        Raises ``InvalidInput`` for what no store can keep, such as NUL, and on request when a person spoke already.
+        Raises ``InvalidInput`` for what is neither text nor pieces, and on request when a person spoke already.
         """
         if check_duplicate_type and any(isinstance(one, HumanMessage) for one in self.messages):
             raise InvalidInput("Already Have Human message")
@@ -141,7 +143,7 @@ class OnceConversation:
 
         A model, an application, parameters and a summary that are set here already stay.
         """
-        self._become(conversation)
+        self._become(check_shape(conversation, (*_FIELDS, "messages"), "a conversation is copied from another one"))
         self.messages = [one.copy() for one in conversation.messages]
         self._message_index = conversation._message_index
 
@@ -286,6 +288,11 @@ class _MessageRows(ItemRows):
             info = None
         return [] if info is None else [info], rest
 
+    def next(self, uid: str) -> int:
+        """The lowest index that no message of a conversation has had."""
+        info = self._info(self._thread(uid))
+        return 0 if info is None else info.next
+
     def _info(self, thread: Thread) -> ThreadInfo | None:
         return next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
 
@@ -396,6 +403,26 @@ for _last in ("identifier_type", "message_detail"):
     KEPT_AS[frozenset({"conv_uid", "index", _last})] = _MessageRows
 
 
+class _ConversationRows(ItemRows):
+    """The rows of conversations. A row of ours says how far its messages go; DB-GPT's own class gets their names."""
+
+    def __init__(self, storage: BackendStorage[Any]) -> None:
+        super().__init__(storage)
+        self._said = _MessageRows(storage)
+
+    def get(self, identifier: Any, cls: type[Any]) -> Any:
+        made = super().get(identifier, cls)
+        if made is None or isinstance(made, StorageConversation):
+            return made
+        # Other rooms may have added to it since, where the messages are in the same store.
+        end = max(getattr(made, f"_{_NEXT}", 0), self._said.next(identifier.conv_uid))
+        names = [MessageIdentifier(identifier.conv_uid, index).str_identifier for index in range(end)]
+        made._message_ids = list(dict.fromkeys((*(getattr(made, "_message_ids", None) or ()), *names)))
+        return made
+
+
+KEPT_AS[frozenset({"conv_uid", "identifier_type"})] = _ConversationRows
+
 # Stored conversations
 
 
@@ -431,6 +458,7 @@ class StorageConversation(OnceConversation, StorageItem):
         self._lock = threading.RLock()
         # Rows that memwell 0.1 wrote may hold it.
         kwargs.pop("messages_elsewhere", None)
+        kwargs.pop(_NEXT, None)
         super().__init__(chat_mode, user_name, sys_code, summary, app_code, **kwargs)
         self.conv_uid = check_id(conv_uid, "a conv_uid")
         self.save_message_independent = save_message_independent
@@ -493,13 +521,14 @@ class StorageConversation(OnceConversation, StorageItem):
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
         if not self.save_message_independent:
             return {**row, "messages": [one.to_dict() for one in self.messages]}
-        if not _is_theirs(self._message_storage):
-            return row
+        if _keeps_conversations(self._conv_storage) and _keeps_conversations(self._message_storage):
+            return {**row, _NEXT: self._message_index}
         self._note_ids(self.messages)
         return {**row, "message_ids": self._message_ids}
 
     def _note_ids(self, messages: Sequence[BaseMessage]) -> None:
-        ids = (one.identifier.str_identifier for one in self._items(messages))
+        """Note the names of messages for the row: DB-GPT's own class reads no others."""
+        ids = (MessageIdentifier(self.conv_uid, one.index).str_identifier for one in messages)
         self._message_ids = list(dict.fromkeys((*self._message_ids, *ids)))
 
     def merge(self, other: StorageItem) -> None:
@@ -602,7 +631,7 @@ class StorageConversation(OnceConversation, StorageItem):
     def load_from_storage(self, conv_storage: AnyStorage, message_storage: AnyStorage) -> None:
         """Replace this conversation by the stored one, if there is one. Unsaved messages are lost."""
         with self._lock:
-            self._conv_storage, self._message_storage = conv_storage, message_storage
+            self._conv_storage, self._message_storage = _as_storage(conv_storage), _as_storage(message_storage)
             self._is_found = False
             row = self._stored_row()
             if row is not None:
@@ -612,6 +641,7 @@ class StorageConversation(OnceConversation, StorageItem):
             inside = [] if row is None else row.messages
             found, next_index = self._stored_messages() if self.save_message_independent else (inside, 0)
             if row is not None or found:
+                self._note_ids(found)
                 self._hold(found, next_index)
 
     @property
@@ -716,6 +746,13 @@ class StorageConversation(OnceConversation, StorageItem):
 
 
 _METHODS = ("save_list", "save_or_update", "save_or_update_list", "load", "load_list", "delete", "delete_list")
+
+
+def _keeps_conversations(storage: object) -> bool:
+    """Whether it is a storage of ours without a serializer or an adapter, or none yet: then it will be one."""
+    return storage is None or (
+        isinstance(storage, BackendStorage) and cast("BackendStorage[Any]", storage).keeps_conversations
+    )
 
 
 def _is_theirs(storage: object) -> bool:

@@ -29,7 +29,7 @@ from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.runtime.agents import Channel
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import Store, open_backend, shared_backend
-from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, now, shown
+from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_shape, check_text, now, shown
 
 _HUMAN = "Human"
 _UNKNOWN = "?"
@@ -172,6 +172,7 @@ _ROLES = {**_SIDES, "user": Role.HUMAN, "assistant": Role.AI}
 
 def _as_core(message: GptsMessage) -> Message:
     """The message for a log. Raises ``InvalidInput`` for one that breaks a rule of any store."""
+    check_shape(message, ("role", "content", "sender", "conv_id"), "a dialogue holds GptsMessages")
     role = _ROLES.get(message.role.lower(), Role.CHAT if _can_name(message.role) else Role.AI)
     core = Message(
         role,
@@ -230,6 +231,8 @@ class GptsPlansMemory:
 
     def batch_save(self, plans: list[GptsPlan]) -> None:
         """Store steps, all or none. Raises ``InvalidInput`` for a bad step and for two with one number."""
+        for plan in plans:
+            check_shape(plan, ("conv_id", "sub_task_num"), "a plan has steps of the class GptsPlan")
         keys = {_plan_key(plan.conv_id, _number(plan.sub_task_num)): plan for plan in plans}
         if len(keys) != len(plans):
             raise InvalidInput(f"two steps of a plan have the same number: {[plan.sub_task_num for plan in plans]}")
@@ -563,7 +566,7 @@ class GptsMemory:
 
         Raises ``InvalidInput`` for a message that breaks a rule or belongs to another conversation.
         """
-        if message.conv_id != conv_id:
+        if check_shape(message, ("conv_id",), "a dialogue holds GptsMessages").conv_id != conv_id:
             raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
         await run_blocking(partial(self.message_memory.append, message))
         await self.push_message(conv_id)

@@ -22,7 +22,7 @@ from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
 from memwell.models.ports import Embedder, as_embedder
-from memwell.values import check_count, check_text, check_type, is_finite, new_version, shown
+from memwell.values import check_count, check_shape, check_text, check_type, is_finite, new_version, shown
 
 T = TypeVar("T", bound="MemoryFragment")
 
@@ -387,6 +387,10 @@ class BatchMemory(Memory[T]):
         return None if op == WriteOperation.RETRIEVAL else await self.write_batch([memory_fragment], now)
 
 
+def _check_fragment(value: object) -> None:
+    check_shape(value, ("id", "raw_observation", "importance"), "a memory holds memory fragments")
+
+
 def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
     if answer is None:
         return InsightMemoryFragment(fragment, [])
@@ -535,6 +539,7 @@ class SensoryMemory(BufferedMemory[T]):
 
         A recalled fragment (``RETRIEVAL``) is not stored again.
         """
+        _check_fragment(memory_fragment)
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -565,6 +570,7 @@ class ShortTermMemory(BufferedMemory[T]):
 
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored."""
+        _check_fragment(memory_fragment)
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -651,6 +657,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         A recalled fragment (``RETRIEVAL``) strengthens similar ones, and is not stored. The fragment gets its
         vector. Raises whatever the embeddings raise.
         """
+        _check_fragment(memory_fragment)
         vector = await self._vector_of(memory_fragment)
         async with self.writing():
             self._strengthen(memory_fragment, vector)

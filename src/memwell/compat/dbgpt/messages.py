@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
 from memwell.transcript import to_openai
-from memwell.transcript.text import speaker
-from memwell.values import check_count, check_text, shown
+from memwell.transcript.text import speaker, storable
+from memwell.values import check_count, shown
 
 _TYPES = ("text", "thinking", "image", "audio", "video")
 
@@ -56,15 +56,13 @@ MessageContent: TypeAlias = str | list[MediaContent]
 
 
 def storable_content(value: Any) -> MessageContent:
-    """A content that any store accepts. Raises ``InvalidInput`` for anything else, and for NUL and lone surrogates."""
+    """A content as any store takes it. Raises ``InvalidInput`` for what is neither text nor pieces."""
     content = _as_content(value)
     if isinstance(content, str):
-        return check_text(content, "a message's content")
-    for piece in content:
-        check_text(piece.object.format, "the format of a piece of a message")
-        if isinstance(piece.object.data, str):
-            check_text(piece.object.data, "a piece of a message")
-    return content
+        return storable(content)
+    return [
+        MediaContent(MediaObject(*map(storable, (one.object.data, one.object.format))), one.type) for one in content
+    ]
 
 
 def _as_content(value: Any) -> MessageContent:
@@ -262,14 +260,15 @@ def to_core(message: BaseMessage) -> Message:
     # The log counts rounds by itself; those of DB-GPT are declared, and may differ.
     rest: dict[str, Any] = {"round_index": message.round_index}
     if message.additional_kwargs:
-        rest["additional_kwargs"] = message.additional_kwargs
+        rest["additional_kwargs"] = storable(message.additional_kwargs)
     if getattr(message, "example", False):
         rest["example"] = True
-    if isinstance(message.content, str):
-        parts: tuple[Part, ...] = (Text(message.content),) if message.content else ()
+    content = storable_content(message.content)
+    if isinstance(content, str):
+        parts: tuple[Part, ...] = (Text(content),) if content else ()
     else:
-        parts = tuple(_part(one) for one in message.content)
-        rest["formats"] = [f"{one.type}:{one.object.format}" for one in message.content]
+        parts = tuple(_part(one) for one in content)
+        rest["formats"] = [f"{one.type}:{one.object.format}" for one in content]
     return Message(Role(message.type), parts, metadata={_MARK: rest})
 
 

@@ -354,10 +354,12 @@ class BackendStorage(StorageInterface[T, Any]):
         return self._rows(resource_id).get(resource_id, cls)
 
     def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
+        _check_query(spec, cls)
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
         return self._rows(cls).find(spec.conditions, cls, limit, check_count(spec.offset, "offset"))
 
     def count(self, spec: QuerySpec, cls: type[T]) -> int:
+        _check_query(spec, cls)
         return self._rows(cls).count(spec.conditions, cls)
 
     def _apply(self, owners: Sequence[Any], change: Callable[[ItemRows, Sequence[Any]], None]) -> None:
@@ -377,9 +379,18 @@ class BackendStorage(StorageInterface[T, Any]):
     def _checked(self, data: T | None) -> T:
         if not data:
             raise StorageError("Data cannot be None")
+        if not (callable(getattr(data, "to_dict", None)) and hasattr(data, "set_serializer")):
+            raise StorageError(f"an item is a StorageItem, not {shown(data)}")
         if getattr(data, "_serializer", None) is None:
             data.set_serializer(self.serializer)
         return data
+
+
+def _check_query(spec: object, cls: object) -> None:
+    if not hasattr(spec, "conditions"):
+        raise StorageError(f"a query is a QuerySpec, not {shown(spec)}")
+    if not isinstance(cls, type):
+        raise StorageError(f"a query names the class of its items, not {shown(cls)}")
 
 
 class InMemoryStorage(BackendStorage[T]):

@@ -10,11 +10,13 @@ from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.messages import Message, Role
 from memwell.transcript import from_openai
+from memwell.transcript.text import speaker, storable
 from memwell.values import check_count, check_text, shown
 
 _LEAST = 2
 """The last question and its answer stay in the context, however long they are."""
-_ROLES = {"human": "user", "ai": "assistant"}
+_ROLES = {Role.HUMAN: "user", Role.SYSTEM: "system"}
+"""The roles that a chat has. What a tool answered is on the model's side: as a user's message it would be answered."""
 
 
 class SimpleLLMChat(Closing):
@@ -33,6 +35,8 @@ class SimpleLLMChat(Closing):
         kept: deque[Message] = deque()
         tokens = 0
         for message in reversed(self.history):
+            if not message.for_model:
+                continue
             tokens += self.history.counter.count_message(message)
             if len(kept) >= _LEAST and tokens > self.max_context:
                 while len(kept) > _LEAST and kept[0].role is Role.AI:
@@ -63,7 +67,9 @@ class SimpleLLMChat(Closing):
         """
         if role not in ("user", "assistant", "system"):
             raise InvalidInput(f"a role must be 'user', 'assistant' or 'system', not {shown(role)}")
-        self.history.add(*from_openai([{"role": role, "content": check_text(content, "a message's content")}]))
+        self.history.add(
+            *from_openai([{"role": role, "content": check_text(storable(content), "a message's content")}])
+        )
 
     def get_context(self) -> list[dict[str, str]]:
         """The messages to give to a model."""
@@ -81,4 +87,5 @@ class SimpleLLMChat(Closing):
 
 
 def _as_dict(message: Message) -> dict[str, str]:
-    return {"role": _ROLES.get(message.role.value, message.role.value), "content": message.text}
+    role = speaker(message) if message.role is Role.CHAT else message.role
+    return {"role": _ROLES.get(role, "assistant"), "content": message.text}

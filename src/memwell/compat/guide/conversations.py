@@ -22,10 +22,13 @@ from memwell.messages import Message, Role, ai, human
 from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_memory
+from memwell.runtime.transfer.files import spaces_of
 from memwell.storage.protocols import ThreadInfo
+from memwell.transcript.text import storable
 from memwell.values import as_utc, check_count, check_id, check_list, check_text, shown
 from memwell.windows import Round
 
+_USERS = "users"
 _PROFILE = "user_profile"
 _IMPORTED = "imported"
 """Marks a session whose messages may not be in the order of their times."""
@@ -76,14 +79,15 @@ class ConversationMemory(Closing):
         *,
         timestamp: datetime | None = None,
     ) -> str:
-        """Store a question and its answer, and return their id. Without keywords those of both texts are found.
+        """Store a question and its answer, and return their id. Without keywords those of the question are found.
 
         ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
         UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is stored.
         """
-        check_text(message, "a message")
-        check_text(response, "a response")
-        found = _words(keywords) or self.extract_keywords(f"{message} {response}")
+        message = check_text(storable(message), "a message")
+        response = check_text(storable(response), "a response")
+        # Of the answer none: the profile is made of what the user said.
+        found = _words(keywords) or self.extract_keywords(message)
         about: dict[str, Any] = {"keywords": found, "sentiment": round(sentiment(message), 4)}
         if topic:
             about["topic"] = check_text(topic, "a topic")
@@ -115,6 +119,23 @@ class ConversationMemory(Closing):
             found += filter(_has_question, engine.thread(info.thread.id).rounds(last=last))
         newest = nlargest(limit, found, key=lambda one: (one.messages[0].time, one.messages[0].id))
         return [_round_as_dict(one) for one in newest]
+
+    @property
+    def conversations(self) -> list[dict[str, Any]]:
+        """The guide's table as a view: every question with its answer, of all users, oldest first; a copy.
+
+        Each has ``id``, ``session_id``, ``user_id``, what the history has, ``keywords`` and ``sentiment``.
+        """
+        rows: list[tuple[datetime, str, dict[str, Any]]] = []
+        for space in list(spaces_of(self.engine.backend)):
+            if len(space) != 2 or space[0] != _USERS:
+                continue
+            engine = self.engine.at(space)
+            for history in (engine.thread(info.thread.id) for info in _threads(engine)):
+                for asked in (one.messages[0] for one in history.rounds() if _has_question(one)):
+                    row = {**_conversation_as_dict(history, asked), "user_id": space[1]}
+                    rows.append((asked.time, asked.id, row))
+        return [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
 
     def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
         """The conversations of a user that answer a query best, from all sessions, best first.
@@ -155,7 +176,7 @@ class ConversationMemory(Closing):
             self._engine = None
 
     def _engine_of(self, user_id: str) -> Engine:
-        return self.engine.at(Space("users", check_id(user_id, "a user")))
+        return self.engine.at(Space(_USERS, check_id(user_id, "a user")))
 
     def _questions(self, engine: Engine) -> Iterator[tuple[str, Message]]:
         """The messages of the user, each with its session."""

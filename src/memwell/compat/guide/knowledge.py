@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -35,7 +36,7 @@ from memwell.runtime.engine import unread
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
-from memwell.values import check_count, check_list, check_metadata, check_text, now, shown
+from memwell.values import check_count, check_list, check_metadata, check_text, check_type, now, shown
 
 CHUNK_SIZES = (100, 200, 500, 1000)
 Groups = Mapping[str, Sequence[str]]
@@ -316,6 +317,7 @@ class IntelligentMemorySystem(Closing):
 
     def _model_of_key(self, key: str | None, base_url: str, model: str) -> ChatModel | None:
         """The model behind a key; None without one."""
+        check_type(key, (str, NoneType), "a key must be text")
         if base_url == _OPENAI and (not key or key.strip().lower().startswith(_PLACEHOLDERS)):
             return None
         # Without a model its client is not loaded.

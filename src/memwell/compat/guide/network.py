@@ -199,6 +199,10 @@ class MemoryAugmentedLLM:
         found = self.memory.cognition.recall(query, _MOST, user=user_id or "")
         return [{**_as_dict(one), "weight": one.weight} for one in found]
 
+    def update_memories(self, input_text: str, response: str, user_id: str | None = None) -> None:
+        """Learn from a turn that was answered elsewhere, as ``process_input`` does from its own."""
+        self._model.learn(input_text, response, user=user_id)
+
 
 def _cognition(store: str | Path | Backend | MemoryLike, embedder: Any, capacity: int) -> Cognition:
     memory = store if isinstance(store, Memory | HasMemory) else open_memory(store, embedder=embedder)

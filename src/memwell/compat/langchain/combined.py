@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, made_by
 from memwell.errors import InvalidInput
+from memwell.values import check_list, check_shape
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseMemory)
@@ -35,7 +36,7 @@ class CombinedMemory(BaseMemory):
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
-        self.memories = list(self.memories)
+        self.memories = check_list(self.memories, "a CombinedMemory is made of a list of memories")
         _check_members(self.memories)
         self.failures: list[tuple[str, Exception]] = []
         self._operations = 0
@@ -114,6 +115,7 @@ def _check_members(memories: Sequence[BaseMemory]) -> None:
         raise InvalidInput("Value error, a CombinedMemory needs at least one memory")
     taken: set[str] = set()
     for memory in memories:
+        check_shape(memory, ("memory_variables", "save_context"), "a CombinedMemory is made of memories")
         if overlap := taken.intersection(memory.memory_variables):
             # The missing space is LangChain's, and programs look for the text.
             raise InvalidInput(

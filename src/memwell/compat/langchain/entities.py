@@ -160,7 +160,7 @@ class SQLiteEntityStore(_KeyValueEntityStore):
     def __init__(
         self, session_id: str = "default", db_file: Store = "entities.db", table_name: str = "memory_store"
     ) -> None:
-        if not table_name.isidentifier() or not session_id.isidentifier():
+        if not all(check_text(one, "a name").isidentifier() for one in (table_name, session_id)):
             raise InvalidInput("Table name and session ID must be valid Python identifiers.")
         super().__init__(db_file, table_name, session_id)
         self.session_id = session_id
@@ -501,7 +501,7 @@ class KnowledgeTriple(NamedTuple):
 
 def parse_triples(knowledge_str: str) -> list[KnowledgeTriple]:
     """The facts in a model's answer, separated by ``<|>``; a part that is no triple is left out, and ``NONE`` is none."""
-    text = knowledge_str.strip()
+    text = check_text(knowledge_str, "a model's answer").strip()
     parts = [] if text in ("", _NOTHING) else text.split(KG_TRIPLE_DELIMITER)
     return [KnowledgeTriple.from_string(one) for one in parts if one.strip().count(", ") == 2]
 

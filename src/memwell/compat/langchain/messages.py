@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDi
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
 from memwell.transcript.langchain import KINDS, MARK, from_langchain, to_langchain
-from memwell.values import check_type, shown
+from memwell.transcript.text import storable
+from memwell.values import check_shape, check_type, shown
 
 Content: TypeAlias = str | list[str | dict[str, Any]]
 """What a message says: text, or a list of texts and blocks."""
@@ -28,6 +29,7 @@ _BLOCKS = frozenset(
 )
 """The types of LangChain's standard blocks. Any other is a provider's own."""
 
+_EXPECTED = "expected a message such as HumanMessage"
 _OF_CHUNKS = ("tool_call_chunks", "chunk_position")
 
 
@@ -377,7 +379,7 @@ def is_message(value: object) -> bool:
 
 def kind_of(message: Any) -> str | None:
     """The type of a message without regard to chunks, such as ``human``; None for a type LangChain does not have."""
-    return KINDS.get(message.type)
+    return KINDS.get(check_shape(message, ("type", "content"), _EXPECTED).type)
 
 
 def text_of(content: Content) -> str:
@@ -390,7 +392,7 @@ def text_of(content: Content) -> str:
 
 def _fields_of(message: Any) -> dict[str, Any]:
     if not is_message(message):
-        raise InvalidInput(f"expected a message such as HumanMessage, not {shown(message)}")
+        raise InvalidInput(f"{_EXPECTED}, not {shown(message)}")
     return cast("dict[str, Any]", message.model_dump())
 
 
@@ -431,7 +433,7 @@ def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessag
 
 def message_chunk_to_message(chunk: Any) -> Any:
     """The whole message of a chunk of LangChain's; any other message as it is."""
-    if KINDS.get(chunk.type) in (None, chunk.type):
+    if kind_of(chunk) in (None, chunk.type):
         return chunk
     fields = {field: value for field, value in _fields_of(chunk).items() if field not in _OF_CHUNKS}
     return message_from_dict({"type": chunk.type, "data": fields})
@@ -458,12 +460,12 @@ def to_core(message: Any) -> Message:
     role, empty = _EMPTY.get(cast("type[Any]", type(message)), (None, None))
     # Nearly all messages are plain text. This is ten times as fast as the general way.
     if role is not None and isinstance(message.content, str) and {**vars(message), "content": ""} == empty:
-        return Message(role, (Text(message.content),) if message.content else ())
+        return Message(role, (Text(storable(message.content)),) if message.content else ())
     if is_message(message):
         return from_langchain(message_to_dict(message))
     kind, content = getattr(message, "type", None), getattr(message, "content", None)
     if kind is None or content is None:
-        raise InvalidInput(f"expected a message such as HumanMessage, not {shown(message)}")
+        raise InvalidInput(f"{_EXPECTED}, not {shown(message)}")
     return from_langchain({"type": kind, "data": {**getattr(message, "__dict__", {}), "content": content}})
 
 

@@ -6,7 +6,7 @@ as LangChain's models. Any object with ``input_variables`` and ``format`` is a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from string import Formatter
@@ -55,7 +55,7 @@ class LanguageModel(TokenCounter):
         if not isinstance(found, str):
             raise BadModelOutput(f"{self.name} answered neither a text nor a message: {shown(answer)}")
         # The text of LangChain's messages is a subclass of str, which a store would refuse.
-        return str(found)
+        return str.__str__(found)
 
     def count(self, text: str) -> int:
         """How many tokens a text has. Raises ``ModelError`` when the model cannot say."""
@@ -136,14 +136,16 @@ class PromptTemplate:
         template: str = "",
         *,
         template_format: str = "f-string",
+        partial_variables: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> None:
         if template_format != "f-string":
             raise InvalidInput(f"a PromptTemplate is an 'f-string' here, not {shown(template_format)}")
         self.template = template
         self.template_format = template_format
+        self.partial_variables = dict(partial_variables or {})
         self._pieces = _pieces(template)
-        blanks = {blank for _, blank in self._pieces if blank is not None}
+        blanks = {blank for _, blank in self._pieces if blank is not None} - self.partial_variables.keys()
         # As in LangChain, the blanks of the text count where the names given do not cover them.
         is_covered = input_variables is not None and blanks <= set(input_variables)
         self.input_variables = [*input_variables] if input_variables is not None and is_covered else sorted(blanks)
@@ -153,8 +155,16 @@ class PromptTemplate:
         """A template whose blanks are those of its text."""
         return cls(None, template, **options)
 
+    def partial(self, **values: Any) -> PromptTemplate:
+        """A template with some blanks filled in; a function is called for its value each time."""
+        left = [name for name in self.input_variables if name not in values]
+        filled = {**self.partial_variables, **values}
+        return type(self)(left, self.template, template_format=self.template_format, partial_variables=filled)
+
     def format(self, **values: Any) -> str:
         """The text with the blanks filled in. Raises ``KeyError`` for a blank without a value."""
+        filled = {name: one() if callable(one) else one for name, one in self.partial_variables.items()}
+        values = {**filled, **values}
         return "".join(text if blank is None else f"{text}{values[blank]}" for text, blank in self._pieces)
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from memwell.longterm.memory import Memory
 from memwell.models.ports import Embedder, as_embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.registry import Store, open_backend, shared_backend
-from memwell.values import check_count, check_metadata, check_text, new_id, shown
+from memwell.values import check_count, check_metadata, check_shape, check_text, new_id, shown
 
 _MOST_CACHED = 100
 
@@ -241,12 +241,14 @@ class MemwellVectorStore:
 
     def add_documents(self, documents: Sequence[Any], *, ids: Sequence[str] | None = None) -> list[str]:
         """Store documents, ours or LangChain's own, and return their ids."""
+        for one in documents:
+            check_shape(one, ("page_content", "metadata"), "a vector store holds Documents")
         named = [getattr(one, "id", None) or new_id() for one in documents] if ids is None else ids
         return self.add_texts([one.page_content for one in documents], [one.metadata for one in documents], ids=named)
 
     def similarity_search(self, query: str, k: int = 4) -> list[Document]:
         """The documents that answer the query best, best first."""
-        found = self.memory.recall(query, limit=k) if query.strip() else []
+        found = self.memory.recall(query, limit=k) if check_text(query, "a query").strip() else []
         return [Document(one.text, one.metadata, id=one.id) for one in found]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:

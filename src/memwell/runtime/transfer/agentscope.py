@@ -152,28 +152,41 @@ def _in_sql(url: str) -> Iterator[_Session]:
                 raise NotFound(f"the database has no tables of AgentScope: {', '.join(_TABLES)}")
             names = [*_TABLES, *(there & {"message_summary"})]
             tables = {name: sql.Table(name, sql.MetaData(), autoload_with=connection) for name in names}
-            for key, user in connection.execute(sql.select(tables["session"].c.id, tables["session"].c.user_id)):
-                yield _sql_session(sql, connection, tables, str(key), str(user))
+            session = tables["session"]
+            for key, user in connection.execute(sql.select(session.c.id, session.c.user_id).order_by(session.c.id)):
+                yield from _sql_sessions(sql, connection, tables, str(key), str(user))
     except OperationalError as error:
         raise BackendUnavailable(f"the database cannot be reached: {error}") from error
     finally:
         engine.dispose()
 
 
-def _sql_session(sql: Any, connection: Any, tables: dict[str, Any], key: str, user: str) -> _Session:
+def _sql_sessions(sql: Any, connection: Any, tables: dict[str, Any], key: str, owner: str) -> Iterator[_Session]:
+    """The memory of a session, or those of all users who have one of this name: AgentScope's table names the first."""
     message, mark, summary = tables["message"], tables["message_mark"], tables.get("message_summary")
     mine = message.c.session_id == key
-    rows: dict[str, str] = {}
-    for id_, msg in connection.execute(sql.select(message.c.id, message.c.msg).where(mine).order_by(message.c.index)):
-        rows[str(id_)] = msg if isinstance(msg, str) else msgspec.json.encode(msg).decode()
+    found: list[tuple[int, str, str, str]] = []
+    for id_, msg, index in connection.execute(sql.select(message.c.id, message.c.msg, message.c.index).where(mine)):
+        text = msg if isinstance(msg, str) else msgspec.json.encode(msg).decode()
+        found.append((index, _field(text, "timestamp"), str(id_), text))
+    # Two processes may give out one index.
+    rows = {id_: text for _, _, id_, text in sorted(found)}
     marks: dict[str, list[str]] = {}
     joined = sql.select(mark.c.mark, mark.c.msg_id).join(message, message.c.id == mark.c.msg_id).where(mine)
     for name, id_ in connection.execute(joined):
         marks.setdefault(str(name), []).append(_own_id(rows[str(id_)]))
     said = None if summary is None else sql.select(summary.c.summary).where(summary.c.session_id == key)
     kept = None if said is None else connection.execute(said).scalar_one_or_none()
-    messages = [(_own_id(msg), msg) for msg in rows.values()]
-    return _Session(user, _session_name(key, user, rows), messages, marks, kept or "")
+    of_users: dict[str, dict[str, str]] = {owner: {}}
+    for id_, msg in rows.items():
+        user = id_.removesuffix(f"-{key}-{_own_id(msg)}")
+        of_users.setdefault(owner if user == id_ else user, {})[id_] = msg
+    for user, their_rows in of_users.items():
+        messages = [(_own_id(msg), msg) for msg in their_rows.values()]
+        name = _session_name(key, user, their_rows)
+        ids = {id_ for id_, _ in messages}
+        theirs = {mark: [id_ for id_ in marked if id_ in ids] for mark, marked in marks.items()}
+        yield _Session(user, name, messages, theirs, kept or "" if user == owner else "")
 
 
 def _session_name(key: str, user: str, rows: dict[str, str]) -> str:
@@ -186,13 +199,17 @@ def _session_name(key: str, user: str, rows: dict[str, str]) -> str:
 
 
 def _own_id(msg: str) -> str:
-    """The id of a message; empty for what is no message, which the import reports."""
+    return _field(msg, "id")
+
+
+def _field(msg: str, name: str) -> str:
+    """A field of a message; empty for what is no message, which the import reports."""
     try:
         value: object = msgspec.json.decode(msg)
     except msgspec.DecodeError:
         return ""
-    id_ = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
-    return id_ if isinstance(id_, str) else ""
+    held = cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
+    return held if isinstance(held, str) else ""
 
 
 def _in_redis(url: str, key_prefix: str) -> Iterator[_Session]:

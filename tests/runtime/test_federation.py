@@ -1,0 +1,147 @@
+"""Facts that go from store to store: signed, without what is private, and never in the place of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memwell
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.runtime.federation import Federation, Taken
+
+SECRET = "0123456789abcdef"
+OTHER = "fedcba9876543210"
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Iterator[memwell.Engine]:
+    with memwell.open(tmp_path / "ann.db", embedder=None, work=False) as engine:
+        engine.remember("I live in Oslo.")
+        engine.remember("My sister is called Mia.")
+        yield engine
+
+
+@pytest.fixture
+def ben(tmp_path: Path) -> Iterator[memwell.Engine]:
+    with memwell.open(tmp_path / "ben.db", embedder=None, work=False) as engine:
+        engine.remember("I live in Rome.")
+        yield engine
+
+
+def of_ann(ann: memwell.Engine, **options: Any) -> Federation:
+    return Federation(ann, "Ann", {"Ben": SECRET, "Cleo": OTHER}, **options)
+
+
+def of_ben(ben: memwell.Engine) -> Federation:
+    return Federation(ben, "Ben", {"Ann": SECRET, "Cleo": OTHER})
+
+
+def told(found: Federation, subject: str = "user") -> list[tuple[str, str, str]]:
+    return [(one.relation, one.object, one.origin) for one in found.about(subject)]
+
+
+def test_facts_arrive_with_their_origin_and_half_of_the_trust(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    there = of_ben(ben)
+    exported = of_ann(ann).export("Ben")
+    assert "sister is called" not in exported.decode(), "the text of a memory leaves with it"
+    assert there.take(exported).new >= 2
+    assert ("lives_in", "Oslo", "Ann") in told(there, "Ann")
+    assert told(there) == [("lives_in", "Rome", "")], "Ann's user is not ours"
+    theirs = next(one for one in there.about("ann") if one.object == "Oslo")
+    assert theirs.confidence == pytest.approx(ann.facts_about(relation="lives_in")[0].confidence / 2)
+    assert [one.object for one in ben.facts_about()] == ["Rome"], "our own facts are as they were"
+    assert all("Oslo" not in one.text for one in ben.recall("Where does Ann live?"))
+
+
+def test_taking_in_twice_changes_nothing_and_what_is_withdrawn_goes(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    here, there = of_ann(ann), of_ben(ben)
+    first = here.export("Ben")
+    new = there.take(first).new
+    before = there.about("Ann")
+    assert there.take(first) == there.take(here.export("Ben")) == Taken(0, new, 0)
+    assert there.about("Ann") == before
+    ann.erase([next(one.id for one in ann.memories() if "Oslo" in one.text)])
+    assert there.take(here.export("Ben")) == Taken(0, new - 1, 1)
+    assert "Oslo" not in [one.object for one in there.about("Ann")]
+    with pytest.raises(Conflict, match="a later export"):
+        there.take(first)
+    assert there.forget("Ann") == new - 1
+    assert there.about("Ann") == []
+
+
+@pytest.mark.parametrize("place", [0, 1 / 3, 1 / 2, 0.9, 1])
+def test_a_changed_export_is_refused(ann: memwell.Engine, ben: memwell.Engine, place: float) -> None:
+    exported = bytearray(of_ann(ann).export("Ben"))
+    exported[min(int(len(exported) * place), len(exported) - 1)] ^= 1
+    with pytest.raises((InvalidInput, NotFound)):
+        of_ben(ben).take(bytes(exported))
+    assert of_ben(ben).about("Ann") == []
+
+
+def test_what_others_signed_or_was_made_for_others_is_refused(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    there, forged = of_ben(ben), Federation(ann, "Ann", {"Ben": OTHER})
+    with pytest.raises(InvalidInput, match="not signed with the secret of 'Ann'"):
+        there.take(forged.export("Ben"))
+    # The same words for Ben under Ann's name need Ann's secret, and what is signed for Cleo is not for Ben.
+    for_cleo = Federation(ann, "Ann", {"Cleo": SECRET}).export("Cleo")
+    with pytest.raises(InvalidInput, match="is for 'Cleo'"):
+        there.take(for_cleo)
+    with pytest.raises(NotFound, match="no secret with the store 'Dan'"):
+        there.take(Federation(ann, "Dan", {"Ben": SECRET}).export("Ben"))
+    with pytest.raises(InvalidInput, match="no export of facts"):
+        there.take(b"facts")
+    # One's own export, sent back, is not for oneself.
+    with pytest.raises(NotFound):
+        there.take(there.export("Ann"))
+    assert there.about("Ann") == []
+
+
+def test_what_is_private_never_leaves(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    ann.remember("I work at Initech.", metadata={"private": True})
+    ann.remember("I am allergic to peanuts.")
+    ann.at("diary").remember("I live in a hut.")
+    of_ann(ann).take(of_ben(ben).export("Ann"))
+    all_of_it = of_ann(ann).export("Ben").decode()
+    assert "Oslo" in all_of_it
+    assert "Mia" in all_of_it
+    assert not any(word in all_of_it for word in ("Initech", "hut", "Rome")), "a tag, a space and another's word"
+    for private, word in (("lives_in", "Oslo"), ("Mia", "Mia"), ("OSLO", "Oslo")):
+        assert word not in of_ann(ann, private=[private]).export("Ben").decode()
+    ann.remember("I work at Initech.")
+    assert "Initech" in of_ann(ann).export("Ben").decode(), "it was said openly too"
+
+
+def test_own_facts_win(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    there = of_ben(ben)
+    there.take(of_ann(ann).export("Ben"))
+    assert ("lives_in", "Oslo", "Ann") in told(there, "Ann")
+    ben.remember("Ann lives in Bergen.")
+    assert [one for one in told(there, "Ann") if one[0] == "lives_in"] == [("lives_in", "Bergen", "")]
+    there.take(of_ann(ann).export("Ben"))
+    assert [one for one in told(there, "Ann") if one[0] == "lives_in"] == [("lives_in", "Bergen", "")]
+
+
+def test_what_others_say_of_the_owner_is_about_the_user(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    ann.remember("Ben is allergic to nuts.")
+    there = of_ben(ben)
+    there.take(of_ann(ann).export("Ben"))
+    assert ("Rome", "") in [(one.object, one.origin) for one in there.about()]
+    assert ("nuts", "Ann") in [(one.object, one.origin) for one in there.about()]
+
+
+def test_an_export_does_not_say_where_its_facts_are_from(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    sheet = json.loads(of_ann(ann).export("Ben").partition(b"\n")[0])
+    assert {one["origin"] for one in sheet["facts"]} == {""}
+    assert (sheet["origin"], sheet["to"]) == ("Ann", "Ben")
+
+
+@pytest.mark.parametrize("keys", [{"Ben": "short"}, {"": SECRET}, {"Ann": SECRET}, {"Ben": 3}])
+def test_what_is_no_secret_is_refused(ann: memwell.Engine, keys: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Federation(ann, "Ann", keys)
+    with pytest.raises(NotFound):
+        Federation(ann, "Ann", {}).export("Ben")

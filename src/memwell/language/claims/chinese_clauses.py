@@ -161,7 +161,7 @@ KIN_SAID = LazyPattern(objects.KIN_WORDS).finditer
 HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
-    rf"名)(?:双胞胎|亲|"
+    rf"名|对|(?=双胞胎|龙凤胎))(?:双胞胎|亲|"
     rf"大胖|可爱的?|新|好)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?"
 ).match
 STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
@@ -188,7 +188,9 @@ NAMES_KIN = LazyPattern(
     rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{objects.KIN_NAME})(?!的){objects.END}"
 ).match
 SECOND = LazyPattern("(?:大的|小的|老大|老二|老三|一个|另一个)叫").match
-TWO_NAMES = LazyPattern(rf"(?:分别)?叫(?P<one>{objects.PERSON})和(?P<two>{objects.PERSON})").match
+_CALLED_TWO = rf"(?P<one>{objects.ANY_NAME}?)(?:和|跟|、|还有)(?P<two>{objects.ANY_NAME}){objects.END}"
+TWO_NAMES = LazyPattern(rf"(?:的名字|名字)?(?:分别)?(?:叫|取名|起名)(?:做|叫|为)?{_CALLED_TWO}").match
+BORE = LazyPattern("生[了下]").search
 IS_KIN = LazyPattern(
     rf"(?:(?:已经|早就|早|并)?(?P<no>不算|不再|不)?就?是?我|[和跟与]我都?是)(?:最好的|最铁的|的|多年的|大学|高中|初中|"
     rf"小学|亲|好)*(?P<kin>{objects.KIN_WORDS}){objects.END}"
@@ -234,6 +236,10 @@ ALONE = [
         (rf"{_DONE}(?:没结婚|没结过婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{objects.END}", "married_to"),
         (
             rf"{_DONE}(?:被?分手(?:了|(?=[半一两二三四五六七八九十几]))|被甩了|失恋了|(?:恢复)?单身(?!公寓|汪$|狗$)|单着|没有?{_LOVER}){objects.END}",
+            "partner",
+        ),
+        (
+            rf"的?婚约{_DONE}(?:取消|解除|作废|黄|吹|没)了?{objects.END}|{_DONE}(?:取消|解除)了?婚约|{_DONE}(?:退婚|悔婚)了",
             "partner",
         ),
         (rf"没有?(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){objects.END}|是独生(?:子女|女|子)", "sibling"),
@@ -323,7 +329,7 @@ INSTEAD = LazyPattern(
     rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不住|不姓|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
     rf"去的?是|对|学|读|从|姓|我)?{objects.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
-    rf"了)?{objects.END}"
+    rf"过敏|不耐受|了)?{objects.END}"
 ).match
 # The spaces around Latin words and numbers (我在 Google 工作); after 我叫Kevin a space begins another clause.
 _LATIN = "A-Za-z0-9@._'’&+/:#-"
@@ -339,7 +345,7 @@ OF_A_THING = LazyPattern(
     rf"(?:^|[，,。！!；; ])(?!我|[应其后现实本原])[{H}A-Za-z]{{2,8}}[是叫][^，,。！!]+[，,]\Z"
 ).search
 TOPIC_CUE = LazyPattern(
-    "[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|生日|取消|泡汤|黄了|作废|搁置|预约"
+    "没了|不在了|[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|生日|取消|泡汤|黄了|作废|搁置|预约"
 ).search
 SLIP = LazyPattern(
     "(?:[ 哦啊噢呃额哎呀诶唉晕欸我又给等下一]|抱歉|对不起|不好意思|刚才|刚刚|前面|上面|之前)*"

@@ -22,6 +22,7 @@ from memwell.language.claims.chinese_objects import (
     KIN_NAME,
     LANGUAGE,
     LANGUAGES,
+    LATIN_NAME,
     LONG,
     MAJOR,
     ON,
@@ -459,11 +460,13 @@ _add(rf"(?:刚|新|又|终于|在网上|网上|在[{H}]{{2,4}}(?=买|换|租)|�
 _add(rf"(?:最后|最终)?没(?:有)?买(?!过)(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|"
     rf"块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
-_family("不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
+_family("取推不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|"
-    rf"回))?(?P<visited>[{H}A-Za-z·、]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True, confidence=0.9)
+    rf"回))?(?P<visited>[{H}A-Za-z·、]{{2,16}}?"
+    rf"|{LATIN_NAME}(?:[和、]{LATIN_NAME}){{0,3}}){_TRIP}(?:了)?{END}", kind=EVENT, many=True,
+    confidence=0.9)
 _add(rf"(?:带|陪|跟|和)?(?:爸妈|老婆|老公|孩子|家人|朋友|女儿|儿子|男友|女友|全家|一家人|我妈|我爸|闺蜜|同事|爱人|"
     rf"对象)?(?:一起)?(?:去)?(?:去了|爬了|逛了|游了|飞了|跑了趟|打卡了|登了)(?:趟|"
     rf"一趟)?(?P<visited>[{H}A-Za-z·、和]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True)
@@ -473,6 +476,9 @@ _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安�
 _add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|"
     rf"结婚|换){WORDS}|结婚|"
     rf"出国|搬家|考研|考公|换工作)了{END}", kind=PLAN)
+_add(rf"(?:取消|推掉|推迟)了?(?:那场|原定的?|我们的)?"
+    rf"(?P<no_plans>[{H}]{{0,6}}(?:婚礼|婚宴|旅行|聚会|预约|行程|面试|会议|约会|机票|饭局))了?{END}",
+    kind=PLAN)
 _add(rf"(?:正)?(?:打算|计划|准备|定了|决定|决定了|约好|约了|约好了|想好了|说好|说好了|订好了|订了|定好了|预约了|预约好了|"
     rf"报名了|安排了)(?:要|在|好|着)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{WORDS}){END}", kind=PLAN, confidence=0.8)
 _add(rf"(?:定在|约在|选在|改在)(?:{DATE}|[{H}\d]{{2,6}}?[号日月周末])"
@@ -533,6 +539,10 @@ _add(rf"除了(?P<speaks>{LANGUAGES})(?:以外|之外|外)?", whole=True, many=T
 _add(rf"(?P<favourite>《[^《》]{{1,20}}》|[{H}A-Za-z]{{2,8}}?)(?:一直|绝对|永远|"
     rf"就)?是{_ME}最{_TASTE}的(?P<what>[{H}]{{1,6}}?){END}", whole=True, confidence=0.9)
 _LOST = "(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|去年|已经|不小心|病|也)*"
+_add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES})){_LOST}(?:就|都|还是)*"
+    rf"(?:没|不在|被?送人|被?送走|被?送给[{H}]{{1,6}}|被[{H}]{{0,4}}领养走?)了{END}", whole=True)
+_add(rf"(?:我们?的?|原定的?)?(?P<no_plans>婚礼|婚宴|订婚宴|蜜月){_LOST}(?:临时|都)?(?:取消|不办|办不成|黄|吹|泡汤)了{END}",
+    whole=True, kind=PLAN)
 _add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>{_PET_LIKE}){_LOST}(?:去世|死|走丢|跑丢|丢|"
     rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
 _add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"

@@ -27,6 +27,7 @@ child son 儿子; child older_son 大儿子; child second_son 二儿子; child t
 child daughter 女儿 闺女; child older_daughter 大女儿 大闺女; child second_daughter 二女儿; child third_daughter 三女儿
 child younger_daughter 小女儿 小闺女
 child child 孩子 娃 宝宝 丫头; child eldest_child 老大 大宝 大娃; child second_child 老二 二宝 二娃; child third_child 老三
+child twins 双胞胎 龙凤胎
 sibling older_brother 哥哥 老哥 哥; sibling eldest_brother 大哥; sibling second_older_brother 二哥
 sibling third_older_brother 三哥; sibling fourth_older_brother 四哥; sibling younger_brother 弟弟 老弟 弟
 sibling first_younger_brother 大弟; sibling second_younger_brother 二弟; sibling third_younger_brother 三弟
@@ -279,8 +280,11 @@ VERY = (
 )
 THING = rf"[{H}\w·《》“”、 +-]{{1,40}}?"
 WORDS = rf"[{H}\w·《》、 +-]{{2,24}}?"
-ORG = rf"[{H}A-Za-z0-9·&]{{2,16}}?"
-PLACE = rf"[{H}A-Za-z·]{{2,12}}?"
+LATIN_NAME = r"[A-Z][\w.&'’-]*(?: (?:of |the |de |& )?[A-Z][\w.&'’-]*){1,4}"
+"""Several Latin words: New York, Goldman Sachs."""
+ORG = rf"(?:[{H}A-Za-z0-9·&]{{2,16}}?|{LATIN_NAME})"
+PLACE = rf"(?:[{H}A-Za-z·]{{2,12}}?|{LATIN_NAME})"
+_IS_LATIN_NAME = LazyPattern(LATIN_NAME).fullmatch
 MAJOR = (
     rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|"
     rf"开)(?:(?![的了我你]|(?<!吉)他)[{H}A-Za-z]){{2,8}}?)"
@@ -307,7 +311,7 @@ def _tags() -> Callable[[str], list[tuple[str, str]]]:
 
 def known_place(word: str) -> bool:
     """Whether a word is surely the name of a place."""
-    if word in entities.PLACES_ZH or word in _COUNTRIES:
+    if word in entities.PLACES_ZH or word in _COUNTRIES or word in entities.PLACES:
         return True
     if not 2 <= len(word) <= 8 or not re.fullmatch(f"(?![那这])(?:(?![叫住在])[{H}])+", word):
         return False
@@ -321,6 +325,8 @@ def known_place(word: str) -> bool:
 
 
 def _is_home(word: str) -> bool:
+    if _IS_LATIN_NAME(word):
+        return True
     if not _IS_PLACE(word) or re.search(
         "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最你]|(?<![和跟与])我|公司|地方|全|[部科组处局院店厂司]$"
         "|[江河湖海溪路街]边上?$",
@@ -331,7 +337,7 @@ def _is_home(word: str) -> bool:
 
 
 def _is_employer(word: str) -> bool:
-    if word in _ORGS:
+    if word in _ORGS or (_IS_LATIN_NAME(word) and word not in entities.PLACES):
         return True
     if (
         word in _SOME_EMPLOYER
@@ -411,7 +417,7 @@ _SIGHT = LazyPattern(
 
 
 def _is_sight(word: str) -> bool:
-    return known_place(word) or bool(_SIGHT(word)) or is_foreign(word)
+    return known_place(word) or bool(_SIGHT(word) or _IS_LATIN_NAME(word)) or is_foreign(word)
 
 
 _FOREIGN_TAGS = frozenset("nr nrt nz nt nrfg ns".split())
@@ -513,7 +519,10 @@ SAME = {
 
 _CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = LazyPattern(f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
+_JOINTS = LazyPattern(
+    f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})"
+    "|(?<=[A-Za-z])(?:和|跟|与)(?=[A-Za-z]|[^\\x00-\\x7f]{2})|(?<=[^\\x00-\\x7f]{2})和(?=[A-Za-z])"
+)
 _WITH_WHOM = LazyPattern(
     "(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起"
 ).match

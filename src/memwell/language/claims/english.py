@@ -30,7 +30,6 @@ from memwell.language.claims.english_objects import (
     KIN,
     LANGUAGES,
     NAME,
-    PRESENT,
     SAME_KIN,
     SECRETS,
     Place,
@@ -45,6 +44,7 @@ from memwell.language.claims.english_objects import (
     place,
     proper,
     several,
+    title,
 )
 from memwell.language.claims.english_paraphrases import DISPUTED, PARAPHRASES, PRESUPPOSED
 from memwell.language.claims.english_predicates import (
@@ -70,6 +70,7 @@ from memwell.language.claims.english_predicates import (
     until_any_more,
 )
 from memwell.language.claims.english_sayings import (
+    DISOWNS,
     contacts,
     cut,
     dropped_plan,
@@ -91,6 +92,7 @@ from memwell.language.claims.english_subjects import (
     recased,
     together,
 )
+from memwell.language.claims.english_verbs import PRESENT
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -123,6 +125,9 @@ _IT_IS = LazyPattern(
     r"|too|very"
     r"|because|like|called|getting|hard|funny|sad|bad|great|nice|about|what|why|how|when|where|who)\b)"
 ).match
+_TITLED = frozenset(
+    "film movie book novel song album show series play game poem musical opera podcast magazine".split()
+)
 PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "date of birth", "dob", "bday", "b-day"), ("birthday", birthday)),
@@ -224,7 +229,9 @@ class ValueReader(ClauseFinder):
 
     def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
         what = " ".join(found["what"].lower().split())
-        relation, take = PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
+        taste = what.partition(" ")[2].removesuffix(" of all")
+        favourite = (FAVOURITE + taste, title if taste.split(" ")[-1] in _TITLED else phrase)
+        relation, take = PROPERTIES.get(what, favourite)
         if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
             return []
         if relation == "name" and not owner.is_speaker:
@@ -432,9 +439,14 @@ class EnglishReader(ValueReader):
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
-        if NOT_AT_ALL(sentence):
+        jest = NOT_AT_ALL(sentence)
+        if jest is not None:
             # What was said in jest was never said.
-            return [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
+            before = {_about(one) for one in self._before}
+            gone = [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
+            # "Just kidding, it's Kwame"
+            rest = self(" " * jest.end() + sentence[jest.end() :]) if before and jest.end() < len(sentence) else []
+            return gone + [one for one in rest if _about(one) in before]
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
@@ -448,12 +460,26 @@ class EnglishReader(ValueReader):
                 for one in found
             ]
         found += _ages(text, found)
+        found += self._disowned(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
+
+    def _disowned(self, text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+        """What is another's, and was never the speaker's: "I have a dog. It's my wife's"."""
+        theirs = DISOWNS(text, 0, min(len(text), _MOST_SEARCHED))
+        if theirs is None:
+            return []
+        said = [one for one in found if one.object_start <= theirs.start()]
+        before = [one._replace(object=one.object or text[one.object_start : one.object_end]) for one in said]
+        return [
+            one._replace(start=0, end=len(text), negated=True, confidence=0.0)
+            for one in before or self._before
+            if one.relation in ("pet", "owns") and not (one.subject or one.kin)
+        ]
 
     def _rectified(self, sentence: str, found: list[RuleMatch]) -> list[RuleMatch]:
         """The negations of what the sentence before stated, where this one says another value instead."""

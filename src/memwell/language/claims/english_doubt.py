@@ -9,6 +9,7 @@ from memwell.language.patterns import LazyPattern
 _MOST_SEARCHED = 2_000
 
 _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
+_TITLE = LazyPattern(r"\bfavou?rite [a-z]+(?: of all time)?(?: is|['’]s| was|:) \Z").search
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
     r"(?:if|whether) (?:I|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
@@ -140,7 +141,9 @@ ASKED = LazyPattern(
 def without_asides(sentence: str) -> str:
     """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
-        sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
+        sentence = _QUOTED.sub(
+            lambda quote: quote[0] if _TITLE(sentence[: quote.start()]) else "\x00" * len(quote[0]), sentence
+        )
     return _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
 
 

@@ -32,8 +32,8 @@ from memwell.language.claims.english_objects import (
     phrases,
     proper,
     several,
-    verb_forms,
 )
+from memwell.language.claims.english_verbs import verb_forms
 from memwell.language.patterns import LazyPattern
 
 _O = OBJECT

@@ -78,7 +78,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my {o}{a} {b}{c}",
         ),
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
-        ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
+        (
+            "engagement",
+            r"\bengagement(?:['’]s| is| was| has been) (?:off|over|called off)\b|\b(?:broke|broken|call(?:ed)?) (?:off )?"
+            r"(?:the|my|our) engagement\b(?: off)?",
+            "we broke up",
+        ),
         (
             "arr",
             rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting married to|get married to|marrying) {_PLACE}",

@@ -15,16 +15,12 @@ from memwell.language.claims.english_objects import (
     ADULTS,
     CITIES,
     EMPLOYERS,
-    ING,
     KIN,
     NUMBERS,
-    PARTICIPLE,
-    PAST_FORM,
-    PRESENT,
-    THIRD,
     Place,
     Taker,
 )
+from memwell.language.claims.english_verbs import ING, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 

@@ -14,6 +14,7 @@ from memwell.language.claims.english_objects import (
     PETS,
     SAME_KIN,
     SECRETS,
+    THINGS,
     UPPER,
     Place,
     Taker,
@@ -154,6 +155,7 @@ _CANCELLED = LazyPattern(
     r"|engagement)\b)\S.*)",
     re.DOTALL,
 ).match
+_OFF = LazyPattern(r" off(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|because|after|in|and)\b))").search
 _HAVE_TO = LazyPattern(r" (?:got )?to (?:be (?=in |at )|(?=(?:go|see|take|pick|attend|meet|fly|travel|visit) ))").match
 _BEGINS_DOING = LazyPattern(r" [a-z]+ing\b").match
 _LEAD = LazyPattern(
@@ -175,10 +177,10 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         found = _BOOKED(text, said.at, end)
         return cut(text, found.start("o"), end) if found and said.tense != "present" else []
     if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
-        found = _CANCELLED(text, said.at, end)
+        found, off = _CANCELLED(text, said.at, end), _OFF(text, said.at, end)
         return (
-            cut(text, found.start("o"), end)
-            if found and (said.verb == "cancel" or text.startswith(" off", said.at))
+            cut(text, found.start("o"), end if off is None else off.start())
+            if found and (said.verb == "cancel" or text.startswith(" off", said.at) or off)
             else []
         )
     if said.verb in _LEADS and (said.verb != "decide" or said.tense in ("past", "perfect")):
@@ -260,6 +262,36 @@ _NONE = LazyPattern(
     rf"(?:named|called)|['’ ]*[{UPPER}])"
     r"|\bI['’]?a?m an (?P<only>only child)\b|\bI(?:['’]m| am) not (?P<never>allergic) to anything\b"
 ).finditer
+_THEIRS = (
+    rf"(?:(?:my|our) (?:[a-z-]+ )??(?:{KINDS})|somebody else|someone else|an? friend|{NAME}"
+    r"|(?:the|my) (?:company|firm|landlord|landlady|neighbou?rs?|bank|school|club|previous owners?))"
+)
+_REALLY = (
+    r"(?: (?:not (?:actually |really )?mine(?: but|,)|actually|really|technically|legally|officially|just|only"
+    r"|in fact))*"
+)
+_ANY_THING = "|".join(sorted(THINGS | PETS | {"one", "place"}, key=len, reverse=True))
+DISOWNS = LazyPattern(
+    r"(?:\A|[,;.!?…—–(]+ ?|\s- | (?=(?:but|though|although)\b))"
+    r"(?:(?i:but|though|although|well|actually|technically|really|sorry|no|oh|ok|okay|wait|in fact|to be fair|strictly "
+    r"speaking|to be honest|I mean)\b,? )*(?:"
+    rf"(?i:it|that|he|she|they)(?:['’]s|['’]re| is| are| was){_REALLY} {_THEIRS}['’]s?"
+    rf"(?: (?:[a-z]+ )??(?:{_ANY_THING}))?(?=\s*(?:\Z|[,.;!)…—-]|(?:really|actually|though|not|and|but|I just|so)\b))"
+    rf"|(?i:it|that|he|she|they){_REALLY} belongs? to {_THEIRS}\b"
+    r"|(?:(?i:it|that|he|she|they)(?:['’]s|['’]re| is| are)(?:n['’]t| not)|(?i:it|he|she)['’]s not"
+    rf"|[Nn]ot)(?: actually| really| even| technically)* (?:mine|ours|my (?:own(?: {_ANY_THING})?|{_ANY_THING}))\b"
+    r"|(?:I['’]m|[Ww]e['’]re|I am|[Ww]e are) (?:only |just )*(?:borrowing|minding|renting|looking after"
+    r"|(?:dog|cat|pet)-?sitting|taking care of) (?:it|him|her|them)\b"
+    r"|(?:I|[Ww]e) (?:only |just )*(?:borrowed|rent|lease) (?:it|him|her|them)\b"
+    r"|(?i:it)(?:['’]s| is) (?:only |just )*(?:borrowed|on loan|rented|leased|an? (?:rental|loan|loaner|company \w+))\b"
+    rf"|(?:my|our) (?:{KINDS}) (?:actually |really )?owns (?:it|him|her|them)\b"
+    rf"|[Mm]y (?:{KINDS})['’]s(?=(?:,? (?:actually|really|not mine|I mean))*\s*(?:[.!]|\Z)))"
+).search
+"""That what was just said to be the speaker's is another's: "It's my wife's, actually"."""
+_NO_MORE = LazyPattern(
+    rf"(?:\A\W*|\b(?:I|[Ww]e)(?: have|['’]ve got|['’]ve)? )(?:[Nn]o (?P<o>{ANIMALS}) (?:any ?more|any longer)"
+    rf"|[Nn]o (?:more|longer an?) (?P<more>{ANIMALS}))\b"
+).search
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
     r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment"
@@ -375,6 +407,9 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
         relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
         if relation:
             yield RuleMatch(relation, none.start(), none.start(), *none.span(), negated=True, confidence=0.75)
+    gone = _NO_MORE(text, 0, doubt)
+    if gone is not None:
+        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "more"), *gone.span(), negated=True, confidence=0.8)
     lost = _LOST(text, 0, doubt)
     if lost is not None:
         yield from _gone(text, lost)

@@ -16,7 +16,6 @@ from memwell.language.claims.english_objects import (
     CALLED_BY_KIN,
     DIETS,
     FIELDS,
-    ING,
     INVERSE_KIN,
     KIN,
     LANGUAGES,
@@ -26,16 +25,13 @@ from memwell.language.claims.english_objects import (
     NOT_NAMES,
     NOT_OBJECTS,
     OCCUPATIONS,
-    PAST_FORM,
     PETS,
     PLAYED,
     POINTING,
-    PRESENT,
     PRONOUNS,
     SAME_KIN,
     TELLS_APART,
     THINGS,
-    THIRD,
     UNFINISHED,
     UPPER,
     Place,
@@ -64,6 +60,7 @@ from memwell.language.claims.english_predicates import (
     match_of,
 )
 from memwell.language.claims.english_sayings import has_kin, plan_place
+from memwell.language.claims.english_verbs import ING, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import PLAN, RELATIONS, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 

@@ -85,6 +85,9 @@ _CLAUSE = (
 _LIKELY_TAKES_BACK = re.compile(
     rf"{_SORRY}(?:oops|whoops|i mean|i meant|scratch that|make that)\b"
     rf"|{_SORRY}sorry[\s,.!…]+{_CLAUSE}(?:\s+[\w'’-]+){{1,10}}[.!]*\s*\Z"
+    rf"|{_SORRY}(?:and |but )?it(?:['’]s| has| was|['’]d)?(?: just| now)? (?:got |been |gotten )*"
+    r"(?:moved|pushed|rescheduled|postponed|changed|shifted)(?: back| forward)? to\b"
+    rf"|{_SORRY_ZH}(?:时间|日期|又|后来|已经|现在|被){{0,3}}(?:改|推迟|提前|延期|延后|挪|调整?)[到成为至]"
     rf"|{_SORRY_ZH}(?:应该是|我是说|我的意思是|不对[，,]?(?:应该)?是(?!不是))",
     re.IGNORECASE,
 ).match

@@ -41,7 +41,7 @@ _ASIDE = LazyPattern(
     r"|I was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
     r"|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
     r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
-    r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
+    r"|(?<![Mm]y )(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
     r"|note)(?: that)?"
@@ -78,7 +78,7 @@ _UNSURE = LazyPattern(
     re.IGNORECASE,
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|(?:might|may) as well|(?<=\d )in (?!recent|human)[a-z]+ years"
     r"|for the (?:\w+th"
     r"|third) time"
     r"|since birth|"
@@ -127,7 +127,9 @@ _DOUBT = LazyPattern(
     r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
     r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
     r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
-    r"|(?: \w+){1,4}: ))\b",
+    r"|(?: \w+){1,4}: )|(?:\btext|note|message|post|email|caption|letter) read(?=:)|(?:kept|keeps) (?:shouting"
+    r"|yelling|saying|telling)"
+    r"|(?:shouting|yelling|screaming|insists|insisted|swears|swore|claiming) (?:that )?(?=I\b|my\b))\b",
     re.IGNORECASE,
 )
 _RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search

@@ -62,6 +62,7 @@ add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("get; manage", rf"by in {_O}", "speaks", several(listed(LANGUAGES)))
+add("learn; pick", rf"(?:up )?{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), HAPPENS)
 add(
     "be",
     rf"an? native (?:speaker of )?{_O}",
@@ -186,7 +187,11 @@ add(
     confidence=0.85,
 )
 add(
-    "date; see; be engage", rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "partner", name, after="ing"
+    "date; see; be engage",
+    rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)",
+    "partner",
+    name,
+    after="for some time",
 )
 add("be engage; be propose", rf"(?:to )?(?:by )?(?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add(
@@ -251,7 +256,7 @@ add(
 add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
 add(
     "be",
-    rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:[a-z]+,? "
+    rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:(?:[a-z]+ )?[a-z]+[,:]? "
     rf")?(?P<o>[{UPPER}]\S.*)",
     "child",
     names,
@@ -280,7 +285,7 @@ _GOT = r"(?:got |myself |ourselves |us |just )*"
 add("keep", rf"(?:(?!the\b){_AN})?(?!the\b){_O}", "pet", several(listed(PETS)), confidence=0.8)
 add("have; own", rf"{_GOT}(?:any |{_AN})?(?!to\b|not?\b){_O}", "pet", several(_PET), confidence=0.85)
 add(
-    "get; adopt; buy; rescue; foster; take; bring",
+    "get; adopt; buy; rescue; foster; take; bring; welcome",
     rf"(?:in |home |myself |ourselves |us )*{_AN}{_O}",
     "pet",
     several(_PET),
@@ -337,7 +342,11 @@ add(
     HAPPENS,
 )
 add(
-    "treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS
+    "treat; splash; splurge",
+    r"(?:myself|ourselves|himself|herself|out)? ?(?:to|on) (?P<o>(?:an?|the|some|two|new) \S.*)",
+    "bought",
+    phrases,
+    HAPPENS,
 )
 add(
     "get",
@@ -389,7 +398,8 @@ add("eat; drink", _O, "likes", likings, confidence=0.7, after="over")
 add("stop; quit", rf"(?:liking|loving|enjoying|eating|drinking) {_O}", "likes", likings, ENDS)
 add(
     "give",
-    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)",
+    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b|(?!smoking|drinking"
+    r"|vaping)[a-z]+ing\b)\S.*)",
     "likes",
     likings,
     ENDS,
@@ -513,6 +523,17 @@ add(
 add("believe", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 
 # Travel.
+add("climb; hike; trek", rf"(?:up |to the top of )?(?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
+add("set", rf"foot in (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
+add(
+    "be",
+    rf"(?:over |out |down |up )?in (?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*) (?:for (?:work|a|the|my|our)|on (?:business"
+    rf"|holiday|vacation"
+    rf"|leave|honeymoon))\b",
+    "visited",
+    proper,
+    HAPPENS,
+)
 add(
     "go",
     rf"(?:camping|hiking|skiing|climbing|cycling|sailing|diving|backpacking|kayaking|fishing) (?:in|around|through|on) "
@@ -594,7 +615,7 @@ FORMS = verb_forms(
         "catch take enter run compete perform play present launch open publish sign undergo bring come travel head "
         "leave fly name go have lose find spill expect register sign tie end share understand hand donate throw eat "
         "cook coach make watch win hear wait sit walk talk write send ask seem look happen use remember forget "
-        "mention replace".split()
+        "mention replace climb trek set splash splurge welcome report".split()
     )
 )
 """What each form of a known verb may be."""

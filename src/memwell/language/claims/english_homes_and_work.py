@@ -259,7 +259,8 @@ add(
     "do; handle; run",
     r"(?:the |all (?:the )?)?(?:payroll|marketing|sales|admin|accounts|accounting|hr|HR|IT|tech support|support|logistics"
     r"|customer (?:service|support)|design|research|security|maintenance|PR|finance|legal|data|QA|books|reception"
-    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights) (?:at|for) (?P<o>\S.*)",
+    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights)(?: as an? [a-z ]{3,20}?)? (?:at|for) (?:the )?(?:local "
+    r"|nearby )?(?P<o>\S.*)",
     "works_at",
     employer,
     after="present",
@@ -360,17 +361,19 @@ add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
+add("report", rf"to (?:the|my|our) [\w ]{{2,20}}? (?:at|of) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="present")
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; build; fix; test",
-    rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
+    rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?:the )?(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     after="present",
 )
 add(
     "be",
-    rf"(?:on|in|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse"
+    rf"(?:on|in|behind|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:counter|bar|wheel|shop floor|shift|team"
+    rf"|department|board|staff|kitchen|warehouse"
     rf"|checkouts?|tills?|reception|front desk|production line|ward|crew|payroll) (?:at|of|for) (?:the )?"
     rf"(?P<o>[{UPPER}]\S.*)",
     "works_at",
@@ -415,7 +418,7 @@ add(
 )
 add(
     "leave; quit; resign; retire; lose",
-    rf"(?:from )?(?:my (?:old |previous )?(?:job|position|role|post) (?:at|with) ){_O}",
+    rf"(?:from )?(?:my (?:[a-z]+ )?(?:job|position|role|post) (?:at|with) ){_O}",
     "works_at",
     employer,
     ENDS,
@@ -581,6 +584,20 @@ add(
     after="ing",
 )
 add("do; study; take", _O, "studies", several(listed(FIELDS, most=3)), after="ing")
+add(
+    "be",
+    r"(?:half-?way|part-?way|midway|most of the way) through (?:an?|my) (?:[\w'’-]+(?: degree)? in )?(?P<o>[a-z][a-z"
+    r" ]{2,25}?)"
+    r"(?: degree| course| apprenticeship| PhD| master['’]?s)?(?=\s*(?:\Z|[,.;!]|at\b|and\b))",
+    "studies",
+    field,
+)
+add(
+    "be",
+    rf"an? (?:[\w'’-]+ ){{0,2}}?(?:student|candidate|undergrad|undergraduate|postgrad) (?:in|of) {_O}",
+    "studies",
+    field,
+)
 add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
 add(
     "do; pursue; take; work; write",

@@ -331,7 +331,7 @@ AFTER_NOUN = _set(
     "called to of "
     "anymore again working living these right although though if also then myself back until before after "
     "named whose "
-    "during over about this last yesterday today already recently again just we i any instead near all not always "
+    "into during over about this last yesterday today already recently again just we i any instead near all not always "
     "until till next there is are was years months early late once twice most diet lol btw tho rn myself, yet ever"
 )
 UNFINISHED = _set(

@@ -27,6 +27,10 @@ _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
+_FIRM = (
+    "(?:firm|company|startup|start-up|shop|store|agency|bank|bakery|café|cafe|restaurant|school|hospital|studio|practice"
+    "|charity|business|outfit|brand|place|pub|hotel|salon|clinic|brewery|garage)"
+)
 PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
@@ -108,7 +112,67 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
         ),
+        # Things by their make.
+        (
+            "y ",
+            rf"\b[Mm]y (?:new |current )?(?:{_THINGS}|oven|fridge|dishwasher|washing machine|watch|headphones|coffee"
+            rf" machine)"
+            rf"(?: is|['’]s)(?: now)? an? (?P<o>(?:[a-z]+ )??[{UPPER}][^,;.!?]{{1,30}})",
+            "I have a {o}",
+        ),
         # Work, school and home by their nouns.
+        (
+            "me ",
+            rf"{_PLACE} {_ME}(?:took me on|snapped me up|gave me (?:a|the|my) (?:job|chance|contract))\b",
+            "I was hired by {o}",
+        ),
+        (
+            "ed ",
+            rf"\bI (?:now |currently |mostly )*(?:work|clean|drive|cook|code|teach|design|write|temp|bartend|sell"
+            rf"|program|deliver"
+            rf"|edit|translate|freelance)\b[^,;.!?]{{0,30}}? (?:at|for|with) an? (?:[a-z-]+ ){{0,2}}{_FIRM},?"
+            rf" (?:called|named) {_PLACE}",
+            "I work at {o}",
+        ),
+        (
+            "ught a",
+            rf"\b(?:I|[Ww]e)(?:['’]ve| have)?(?: just| finally| recently)* bought (?:an?|our|my) (?:[a-z]+"
+            rf" ){{0,2}}(?:house|flat|place|home"
+            rf"|cottage|apartment) in {_PLACE}[^.!?]{{0,12}}\b(?:moved in|live there|living there)",
+            "I live in {o}",
+        ),
+        (
+            " in a",
+            rf"\b(?:[Rr]aised|[Gg]rew up|[Bb]orn)(?: and raised)? in an? (?:[a-z]+ )?(?:suburb|village|town|hamlet"
+            rf"|part|corner|district)"
+            rf" (?:of|near|outside) {_PLACE}",
+            "I grew up in {o}",
+        ),
+        (
+            "with ",
+            rf"\b(?:[Ss]hare|[Ss]haring) (?:my|our|a|the) (?:home|house|flat|life|bed|place|apartment) with"
+            rf" (?P<o>(?:an?|two|three|four|five"
+            rf"|our|my) (?:[a-z]+ )??(?:{ANIMALS}))\b",
+            "I have {o}",
+        ),
+        (
+            " of ",
+            rf"\bI(?:['’]m| am) the (?:proud |happy )*(?:owner|human|parent|dad|mum|mom|mother) (?:of|to)"
+            rf" (?P<o>(?:an?|two|three) (?:[a-z]+ )??"
+            rf"(?:{ANIMALS})(?: (?:called|named) {NAME})?)",
+            "I have {o}",
+        ),
+        (
+            " took ",
+            rf"\b(?:trip|holiday|summer|winter|honeymoon|weekend|vacation|spring|autumn)(?: \w+)? took (?:us|me) to"
+            rf" {_PLACE}",
+            "I went to {o}",
+        ),
+        (
+            " was ",
+            rf"\A\W*{_PLACE} was (?:the best|our best|my favou?rite|an amazing|a great|the) (?:trip|holiday|vacation)\b",
+            "I went to {o}",
+        ),
         ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
         (
@@ -226,6 +290,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("fter ", r"\b[Aa]fter (?:[\w-]+ ){1,3}years as an? (?P<o>[^,;.!?]{3,40})", "I am no longer a {o}"),
         # Names.
         (
+            "y name",
+            rf"\b[Mm]y name,? (?:by the way|btw|incidentally|in case you (?:wondered|were wondering)),? (?:is|['’]s)"
+            rf" (?P<o>{NAME})",
+            "my name is {o}",
+        ),
+        (" speaking", rf"{_BEGIN}(?P<o>{NAME}) speaking(?=[.,!]|\Z)", "my name is {o}"),
+        (
             "me ",
             rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{CAPITAL})(?=\s*(?:\Z|[,.!;]|(?:and"
             rf"|instead|now|for|all)\b))"
@@ -276,11 +347,39 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
         (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
         (
-            " for ",
+            "",
             r"(?:\A|[,.;] )(?:[Mm]y )?(?i:weekends|evenings|sundays|saturdays|free time|spare time)"
             r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ "
             r")?[a-z]+ing\b[^,;.!?]{0,30})",
             "my hobby is {o}",
+        ),
+        (
+            "y ",
+            r"\b[Mm]y (?:thing|passion|pastime|escape|happy place|obsession|latest hobby|new hobby|weekend thing)"
+            r"(?: right now| at the moment| these days| lately)?(?: is|['’]s) (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30}|"
+            rf"(?:{_PASTIME})\b)",
+            "my hobby is {o}",
+        ),
+        (
+            "of mine",
+            r"(?:\A|[,.;] )(?P<o>[\w' -]{3,30}?) (?:is|are|has become) an? (?:big |real |new )?(?:hobby|passion"
+            r"|pastime) of mine\b",
+            "my hobby is {o}",
+        ),
+        (
+            "one of my",
+            r"(?:\A|[,.;] )(?P<o>[\w' -]{3,30}?) (?:is|are) one of my (?:hobbies|passions|pastimes)\b",
+            "my hobby is {o}",
+        ),
+        (
+            "n't ",
+            rf"\bI haven['’]t (?:touched|picked up|played) (?:my|the|a) (?P<o>{_PASTIME}) (?:in|for) ",
+            "I stopped playing {o}",
+        ),
+        (
+            "f all",
+            r"\b[Oo]f all (?:the )?[a-z]+,? I (?:like|love|prefer) (?P<o>[\w' -]{3,30}?) (?:best|most)\b",
+            "I like {o}",
         ),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
@@ -297,7 +396,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
             r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for"
             r"|bad for)|has me"
-            r"|have me|sets? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?: to (?:it"
+            r"|have me|sets? me|sends? me|puts? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?:"
+            r" to (?:it"
             r"|them))?(?=\s*(?:[.,!;]|\Z))",
             "I am allergic to {o}",
         ),
@@ -426,6 +526,12 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
                 "my {o} lives in {a}",
             )
             for before in ("\x00", "(?<=[a-z]) and")
+        ),
+        (
+            "ed ",
+            rf"\ban? (?:[a-z-]+ )??(?:{KINDS}) (?:called|named) (?P<o>{NAME}) (?:who lives |living |over |back )?in"
+            rf" {_PLACE.replace('P<o>', 'P<a>')}",
+            "{o} lives in {a}",
         ),
         (
             "allergy to",

@@ -243,7 +243,7 @@ def agrees(clause: Clause, said: Predicate, subject: Subject) -> bool:
 def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, subject: Subject) -> bool:
     """Whether the predicate has what the frame needs."""
     need = frame.after
-    if said.can and not (said.negated and need == "cannot") and need != "can" and said.verb != "speak":
+    if said.can and not (said.negated and need == "cannot") and need != "can" and frame.relation != "speaks":
         return False
     if not need or need == "degree":
         return True
@@ -262,6 +262,8 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
+        # "I'm seeing Tom tomorrow" is an appointment.
+        "for some time": lambda: said.tense in ("ing", "perfect") and not _SOON(text, clause.start, clause.end + 1),
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
@@ -283,6 +285,14 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         ),
     }
     return checks[need]()
+
+
+_SOON = LazyPattern(
+    r"\b(?:tomorrow|tonight|later|next|soon|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|this (?:week\w*|afternoon|evening"
+    r"|morning)|at (?:\d|noon|lunch)|in (?:an|\d+|two|three) (?:hours?|minutes|days|weeks?)|for (?:lunch|dinner"
+    r"|coffee|a))\b",
+    re.IGNORECASE,
+).search
 
 
 def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, bool] | None:

@@ -348,7 +348,9 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     )
 ]
 _FAVOURITE = LazyPattern(
-    r"(?P<o>[\w' -]{2,40}?)(?: is|['’]s| are| has to be) my (?:all-time |absolute )?favou?rite "
+    r"(?P<o>[\w' -]{2,40}?)(?: is|['’]s| are| has to be)(?: (?:hands down|by far|easily|definitely|still|also|now"
+    r"|simply|always"
+    r"|without (?:a )?doubt|probably))* my (?:all-time |absolute )?favou?rite "
     r"(?P<what>[a-z]+)\b"
 ).search
 _FREE_TIME = LazyPattern(

@@ -30,7 +30,7 @@ tie tied tied tying; commit committed committed committing; refer referred refer
 prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
 expel expelled expelled expelling; scrap scrapped scrapped scrapping; step stepped stepped stepping
 sublet sublet sublet subletting; snag snagged snagged snagging; wind wound wound winding
-rear reared reared rearing; chuck chucked chucked chucking
+set set set setting; rear reared reared rearing; chuck chucked chucked chucking
 """
 PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"
 

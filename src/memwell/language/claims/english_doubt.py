@@ -62,7 +62,8 @@ _JOKE = LazyPattern(
     re.IGNORECASE,
 ).search
 NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
+    r"\W*(?:(?:he|she|they) (?:just )?do(?:es)?n['’]t know (?:it|about it|me) yet\b|(?:not|psych)\W*\Z|(?:(?:well|ok"
+    r"|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
     r"|mind|dreams?|bathtub"
     r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
     re.IGNORECASE,

@@ -293,6 +293,7 @@ add(
     confidence=0.85,
 )
 add("be give; be gift", rf"{_AN}{_O}", "pet", several(_PET), BEGINS, confidence=0.85)
+add("be give; be gift", rf"{_AN}{_O}", "owns", listed(THINGS, most=4), BEGINS)
 add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 add("own; co-own", rf"(?!half\b|most\b)(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
@@ -314,8 +315,8 @@ add(
 )
 add("drive; ride", rf"(?!.* for )(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add(
-    "sell; trade; pawn; scrap; ditch",
-    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
+    "sell; trade; pawn; scrap; ditch; swap",
+    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:for|to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
     "owns",
     phrase,
     ENDS,
@@ -509,7 +510,15 @@ add(
 )
 add("swap; trade; drop; ditch", rf"(?!nursing|teaching)[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
 add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
-add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
+add("stop; quit; drop", rf"(?:doing )?{_O}", "hobby", pastime, ENDS)
+add("give", rf"up (?:doing )?{_O}", "hobby", pastime, ENDS)
+add(
+    "give",
+    rf"(?:my|our|the) (?P<o>\S.*?) (?:away|to (?:my|our|an?|the|[{UPPER}]))",
+    "owns",
+    listed(THINGS, most=3),
+    ENDS,
+)
 add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
 add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w ]{{1,25}}?) fan\b", "likes", anything)
 add("be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything)

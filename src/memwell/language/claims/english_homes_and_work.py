@@ -83,7 +83,8 @@ OBJECT = r"(?P<o>\S.*)"
 _O = OBJECT
 _HERE = (
     r"(?:right |just |back |over |here |out |up |down |near |still |happily |currently |alone |together "
-    r"|permanently |now |again |full[- ]time |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
+    r"|permanently |now |again |full[- ]time |with (?:my|our) (?:parents|mum|mom|dad|folks|family|gran|sister"
+    r"|brother) |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
 )
 _JOINED_TO = (
     r"(?:here |over |back |across |out |up |down |again |on |away |house,? |home |permanently |abroad |all the "

@@ -45,6 +45,7 @@ _RELATIONS = {
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
     **dict.fromkeys(("ex-husband", "ex-wife", "missus"), "married_to"),
+    "little one": "child",
     **dict.fromkeys(("other half", "better half", "significant other"), "partner"),
     **dict.fromkeys(("business partner", "lab partner"), "colleague"),
     **dict.fromkeys(("climbing partner", "training partner", "dance partner", "tennis partner"), "friend"),
@@ -589,6 +590,7 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
         (words[-1] in NO_EMPLOYERS and not what)
         or words[0] in NO_EMPLOYERS
         or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
+        or words[-1] in PETS
     )
     called = None if no else _NAMED_SO(sentence, common.end(), end)
     return [] if no else [common.span("o") if called is None else called.span(1)]

@@ -25,7 +25,7 @@ _PLACE = (
 )
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
-_BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
+_BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.:] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
 _FIRM = (
     "(?:firm|company|startup|start-up|shop|store|agency|bank|bakery|café|cafe|restaurant|school|hospital|studio|practice"
@@ -203,7 +203,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
         ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
         (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
-        ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
+        ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (
             "y ",
@@ -295,6 +295,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf" (?P<o>{NAME})",
             "my name is {o}",
         ),
+        ("t's spel", rf"\A\W*[Ii]t['’]s spel(?:led|t) (?P<o>{NAME})(?=[,.!]| with\b|\Z)", "my name is {o}"),
         (" speaking", rf"{_BEGIN}(?P<o>{NAME}) speaking(?=[.,!]|\Z)", "my name is {o}"),
         (
             "me ",
@@ -380,6 +381,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "f all",
             r"\b[Oo]f all (?:the )?[a-z]+,? I (?:like|love|prefer) (?P<o>[\w' -]{3,30}?) (?:best|most)\b",
             "I like {o}",
+        ),
+        (
+            "hello",
+            rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? (?P<a>{_PLACE.replace('?P<o>', '?:')})[,.!]* (?:and )?[Hh]ello,?"
+            rf" {_PLACE}",
+            "I left {a} for {o}",
         ),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),

@@ -68,7 +68,7 @@ _EMAIL_CUE = LazyPattern(
 _DROPPED = LazyPattern(
     r"(?:don['’]t|do not|no longer|never|stop|old|not|forget|delete|instead of|by mistake|rather than|gave you|wrong"
     r"|former"
-    r"|from(?=\s*\Z))\b[^,;@]{0,25}\Z",
+    r"|from(?=\s*\Z))\b[^,;:@\d]{0,25}\Z",
     re.IGNORECASE,
 ).search
 _IS_NOT = LazyPattern(
@@ -143,7 +143,7 @@ _FUTURE = LazyPattern(
 _MOVING = frozenset("fly move adopt join start retire marry relocate".split())
 _NO_PLANS = frozenset(
     "be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop "
-    "forget remember use live stay call let send miss give check kill die".split()
+    "forget remember use live stay call let send miss give check kill die speak talk drink eat smoke".split()
 )
 _LEADS = frozenset("plan intend decide aim".split())
 _PLAN_END = LazyPattern(
@@ -362,10 +362,10 @@ _HAS_KIN = LazyPattern(
     rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) "
     rf"raising|(?:['’]m| am| live)\b[^.;!?]{{0,60}}? with) (?:an? |one |two "
     rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{KINDS})(?:,| and) (?:an?|one|two|three) "
-    rf")?(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+    rf")?(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, |: | - | \()(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(
-    rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, )(?={NAME})"
+    rf"(?:\)?,? and|\)?,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, | \()(?={NAME})"
 ).finditer
 _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _LOST = LazyPattern(

@@ -832,7 +832,7 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
     r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"
-    r"|breaking up|called it quits"
+    r"|breaking up|call(?:ed)? it (?:quits|a day)|gone our separate ways|went our separate ways"
     r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"

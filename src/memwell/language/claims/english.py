@@ -266,7 +266,7 @@ class ValueReader(ClauseFinder):
             return
         for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
             own = _OWN(short, start)
-            if own is not None and start < doubt:
+            if own is not None and own.start("what") < doubt:
                 owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
                 if owner is not None and not (owner.name and "name" in own["what"].lower()):
                     yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)

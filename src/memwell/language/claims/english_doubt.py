@@ -62,7 +62,10 @@ _JOKE = LazyPattern(
     re.IGNORECASE,
 ).search
 NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:he|she|they) (?:just )?do(?:es)?n['’]t know (?:it|about it|me) yet\b|(?:not|psych)\W*\Z|(?:(?:well|ok"
+    r"\W*(?:(?:on (?:netflix|youtube|tv|paper)|from dating|out of patience|the (?:lego|toy|plastic|chocolate"
+    r"|inflatable) one"
+    r"|it['’]s (?:\d+:\d+ scale|a toy|inflatable|made of lego))\W*\Z|(?:he|she|they) (?:just )?do(?:es)?n['’]t know"
+    r" (?:it|about it|me) yet\b|(?:not|psych)\W*\Z|(?:(?:well|ok"
     r"|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
     r"|mind|dreams?|bathtub"
     r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
@@ -91,7 +94,12 @@ _IRONIC = LazyPattern(
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
     r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
     r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
-    r"|(?:ceo|king|queen|mayor|president|master) of [a-z]+(?=\W*\Z)|hobby is (?:cancel|los|avoid|complain|procrastinat)\w*"
+    r"|(?:ceo|king|queen|mayor|president|master) of [a-z]+(?=\W*\Z)|hobb(?:y|ies) (?:is|are|includes?) (?:[a-z]+ and"
+    r" )?(?:cancel|los|avoid|complain|procrastinat|breath|exist|overthink|cry"
+    r"|worry|paying|sleeping through|ignor|napp)\w*|favou?rite (?:form of )?(?:exercise|sport|workout|cardio) is"
+    r" (?:lunch|breakfast"
+    r"|dinner|chew|napp|sleep|eat|sitt|jumping to|running late|shopp)\w*|(?<=\d) and holding|figuratively|metaphorically"
+    r"|(?:vegan|vegetarian),? except|(?:full-time|professional|certified) (?:disappointment|mess|disaster|idiot)"
     r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
@@ -108,7 +116,10 @@ _FICTION = LazyPattern(
     r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
     r"|says|said|reads|is|was)|"
     r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
-    r"|as the saying)\b",
+    r"|as the saying|(?:mug|(?:t-)?shirt|sign|sticker|poster|badge|banner|label|plaque|cap) (?:it )?(?:says|said"
+    r"|reads)|for (?:the|our|a)"
+    r" (?:school )?(?:play|musical|panto\w*|role-?play)|as [a-z]+(?: [a-z]+)? (?:says|sings|would say|once"
+    r" said),)(?=\W|\Z)",
     re.IGNORECASE,
 ).search
 NO_STATEMENT = LazyPattern(
@@ -125,8 +136,9 @@ _DOUBT = LazyPattern(
     r"|think|thought|say|guess|believe)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
+    r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|(?<!here )goes(?= "
+    r"\x00|:)|repeat(?=:)|words (?:were|are)(?=[,:])|(?:he|she|they|kid|guy|bloke|woman|man) goes(?=,)|(?:wrote"
+    r"|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
     r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
     r"|(?: \w+){1,4}: )|(?:\btext|note|message|post|email|caption|letter) read(?=:)|(?:kept|keeps) (?:shouting"
     r"|yelling|saying|telling)"

@@ -484,7 +484,7 @@ add(
 )
 add(
     "collect",
-    r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|bills\b|parking\b|regrets\b|debts\b"
+    r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|unread\b|bills\b|parking\b|regrets\b|debts\b"
     r"|excuses\b|our\b|data\b|rent\b)\S.*)",
     "hobby",
     phrases,

@@ -115,7 +115,7 @@ _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 _OWN = LazyPattern(
     r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}"
     r"|[^,;:]{0,20}?[,:] )"
-    rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
+    rf"(?P<my>(?i:my|his|her) )?(?:new |current |real |day |main )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
     r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"

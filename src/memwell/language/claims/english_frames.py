@@ -62,7 +62,7 @@ add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("get; manage", rf"by in {_O}", "speaks", several(listed(LANGUAGES)))
-add("learn; pick", rf"(?:up )?{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), HAPPENS)
+add("learn; pick", rf"(?:up )?{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), HAPPENS, after="done")
 add(
     "be",
     rf"an? native (?:speaker of )?{_O}",
@@ -188,7 +188,7 @@ add(
 )
 add(
     "date; see; be engage",
-    rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)",
+    rf"(?:to )?(?P<o>(?:[{UPPER}]|(?:an? \w+|someone) (?:called|named) )\S.*)",
     "partner",
     name,
     after="for some time",
@@ -405,6 +405,14 @@ add(
     likings,
     ENDS,
 )
+add(
+    "quit; ditch",
+    r"(?P<o>sugar|caffeine|coffee|meat|dairy|gluten|chocolate|soda)\b",
+    "likes",
+    anything,
+    ENDS,
+)
+add("do; follow; try", rf"(?:the |an? )?{_O}", "diet", listed(DIETS), after="ing")
 add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O}", "hobby", phrase, ENDS)
 add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 add(

@@ -397,6 +397,7 @@ add(
 )
 add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
 add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
+add("make; earn", r"(?:my|a|his|her) living (?:by )?(?P<o>[a-z]+ing [a-z][a-z ]{2,30})", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) (?:at|with) {_O}", "works_at", employer)
 add("clock; intern; temp; toil", rf"(?:in |on |away )?(?:at|for|with) {_O}", "works_at", employer)

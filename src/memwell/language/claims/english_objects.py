@@ -101,6 +101,7 @@ _ANIMALS = _set(
     "chinchilla gerbil mouse rat iguana python donkey alpaca tarantula axolotl hedgehog sheep pig duck hen hens goose "
     "lurcher dogs cats puppies kittens rabbits bunnies hamsters parrots birds turtles tortoises snakes horses "
     "chickens goats pup pups guinea-pig budgie budgies parakeet ferrets lizards geckos ponies rats mice donkeys "
+    "cockatoo macaw siamese ragdoll koi "
     "alpacas ducks geese pigs tabby kitty doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
 
@@ -884,7 +885,7 @@ _AGE = LazyPattern(
 ).match
 _AGE_END = LazyPattern(
     r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|years of age\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this"
-    r"|already|next|yesterday|recently|but|so|as|"
+    r"|already|next|going on|yesterday|recently|but|so|as|"
     r"not|since|these|any|yet|earlier|before|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
 ).match
 
@@ -897,8 +898,14 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
     return [found.span("o")] if _AGE_END(sentence, found.end()) else []
 
 
+_ORDINALS = (
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|\w+teenth|tenth|eleventh|twelfth|twentieth|thirtieth"
+    r"|(?:twenty|thirty)-\w+)"
+)
 BIRTHDAY = LazyPattern(
-    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
+    rf"(?:the )?{_ORDINALS} of (?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December)(?:,? \d{4})?"
+    r"|(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
     r"|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "

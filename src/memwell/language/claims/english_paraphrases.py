@@ -120,6 +120,34 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?: is|['’]s)(?: now)? an? (?P<o>(?:[a-z]+ )??[{UPPER}][^,;.!?]{{1,30}})",
             "I have a {o}",
         ),
+        ("urs is", rf"\b[Oo]urs is an? (?P<o>(?:[a-z]+ )??(?:{ANIMALS})(?: (?:named|called) {NAME})?)", "I have a {o}"),
+        ("hitched to", rf"\b(?:I|[Ww]e) (?:just |finally )?got hitched to {_PLACE}", "I married {o}"),
+        ("share", rf"\bI share an? (?:office|desk|cubicle) with {_PLACE}", "{o} is my colleague"),
+        (
+            "pipen",
+            r"\bI (?:always )?carry an [Ee]pi[Pp]en (?:for|because of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)?)(?:"
+            r" allergy)?(?=[,.!]|\Z)",
+            "I am allergic to {o}",
+        ),
+        (
+            " me ",
+            r"\A\W*(?P<o>(?!I\b|It\b|That\b|This\b|You\b|People\b)[A-Za-z]+(?: [a-z]+)?) makes? me (?:gag|retch|want"
+            r" to (?:vomit|throw up"
+            r"|puke))\b",
+            "I dislike {o}",
+        ),
+        (
+            " in ",
+            rf"\b(?:I|[Ww]e) (?:now |currently )?live (?:on|in|above|next to|behind) (?:an?|the|my) [a-z -]{{3,30}}?"
+            rf" in {_PLACE}",
+            "I live in {o}",
+        ),
+        (
+            "rent",
+            rf"\b(?:I|[Ww]e)(?:['’]m|['’]re| am| are)? (?:now |currently )?rent(?:ing)?(?: an? (?:[a-z]+ )?(?:room"
+            rf"|flat|studio|house))? in {_PLACE}",
+            "I live in {o}",
+        ),
         # Work, school and home by their nouns.
         (
             "me ",

@@ -254,6 +254,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
             or (frame.relation == "lives_in" and _OTHERS_LIVE(text, max(0, clause.start - 60), clause.start))
         ),
         "been": lambda: said.tense == "perfect",
+        "done": lambda: said.form != ING,
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,

@@ -813,7 +813,7 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
             else "colleague"
             if "colleague" in kind
             else "married_to"
-            if kind.endswith(("married", "divorced", "divorcing"))
+            if kind.endswith(("married", "divorced", "divorcing")) or (negated and other.relation == "married_to")
             else "partner"
         )
     if not other.name and not negated:

@@ -14,6 +14,7 @@ from itertools import takewhile
 from memwell.language import entities
 from memwell.language.claims.english_doubt import (
     ASKED,
+    NO_LONGER,
     NO_STATEMENT,
     NOT_AT_ALL,
     QUOTES,
@@ -447,6 +448,8 @@ class EnglishReader(ValueReader):
             # "Just kidding, it's Kwame"
             rest = self(" " * jest.end() + sentence[jest.end() :]) if before and jest.end() < len(sentence) else []
             return gone + [one for one in rest if _about(one) in before]
+        if self._before and NO_LONGER(sentence):
+            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
@@ -544,7 +547,13 @@ class EnglishReader(ValueReader):
         found += self._named_otherwise(text, short, doubt)
         found += self._so_too(short[:doubt], found)
         found += self._wronged(text)
-        return found
+        # "I don't have a son, I have a daughter, Elif"
+        has = {_about(one) for one in found if not one.negated and one.relation in OF_PEOPLE}
+        return [
+            one
+            for one in found
+            if not (one.negated and one.object_start == one.object_end and not one.object) or _about(one) not in has
+        ]
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))

@@ -71,9 +71,18 @@ NOT_AT_ALL = LazyPattern(
     r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
     re.IGNORECASE,
 ).match
+NO_LONGER = LazyPattern(
+    r"\W*(?:(?:or|well|ok|okay|at least|I mean|that is)\b,? )*(?:I )?(?:used to(?! \w)|(?:was|were|did|had|worked"
+    r"|lived)(?=\W*\Z|,? (?:until|till"
+    r"|anyway|before|up to|up until)\b))",
+    re.IGNORECASE,
+).match
+"""How a sentence begins that says of the one before it that it is so no longer: "I work for BT. Used to, anyway"."""
 QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _JOKES_AT_END = LazyPattern(
-    r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
+    r"(?:, obviously\W*|, allegedly\W*|\((?:poster|toy|lego|model)\)\W*|\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]"
+    r"|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z",
+    re.I,
 ).search
 _UNSURE = LazyPattern(
     r",? (?:maybe|perhaps|probably|possibly|I think|I guess|I suppose|not sure(?: though)?"
@@ -99,7 +108,9 @@ _IRONIC = LazyPattern(
     r"|worry|paying|sleeping through|ignor|napp)\w*|favou?rite (?:form of )?(?:exercise|sport|workout|cardio) is"
     r" (?:lunch|breakfast"
     r"|dinner|chew|napp|sleep|eat|sitt|jumping to|running late|shopp)\w*|(?<=\d) and holding|figuratively|metaphorically"
-    r"|(?:vegan|vegetarian),? except|(?:full-time|professional|certified) (?:disappointment|mess|disaster|idiot)"
+    r"|(?:vegan|vegetarian),? except|(?:in|on) (?:the sims|gta|gran turismo|minecraft|monopoly|fifa|skyrim|forza)"
+    r"|of (?:this|the|our) household(?=\W*\Z)|bottle washer|m[uo]m['’]?s taxi|taxi driver for|dust"
+    r" bunn(?:y|ies)|in my head|(?:full-time|professional|certified) (?:disappointment|mess|disaster|idiot)"
     r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
@@ -116,7 +127,8 @@ _FICTION = LazyPattern(
     r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
     r"|says|said|reads|is|was)|"
     r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
-    r"|as the saying|(?:mug|(?:t-)?shirt|sign|sticker|poster|badge|banner|label|plaque|cap) (?:it )?(?:says|said"
+    r"|as the saying|dear diary|quot(?:e|ing) (?:my|him|her|the|from)|(?:mug|(?:t-)?shirt|sign|sticker|poster|badge"
+    r"|banner|label|plaque|cap) (?:it )?(?:says|said"
     r"|reads)|for (?:the|our|a)"
     r" (?:school )?(?:play|musical|panto\w*|role-?play)|as [a-z]+(?: [a-z]+)? (?:says|sings|would say|once"
     r" said),)(?=\W|\Z)",
@@ -175,4 +187,4 @@ def doubts(text: str, stop: int) -> tuple[int, int]:
 def is_not_meant(text: str) -> bool:
     """Whether a sentence is a jest, fiction, or a guess, so that it states nothing."""
     short = text[:_MOST_SEARCHED]
-    return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]) or _UNSURE(text[-40:]))
+    return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-16:]) or _UNSURE(text[-40:]))

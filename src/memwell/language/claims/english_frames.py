@@ -316,7 +316,8 @@ add(
 add("drive; ride", rf"(?!.* for )(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add(
     "sell; trade; pawn; scrap; ditch; swap",
-    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:for|to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
+    r"(?:in |off )?(?:my|our|the|his|her) (?!story\b|soul\b|idea|tickets?\b|shares?\b)(?P<o>\S.*?)(?=\s(?:for|to|on"
+    r"|at|last|this|yesterday|today) |[,.;!]|\Z)",
     "owns",
     phrase,
     ENDS,

@@ -297,8 +297,21 @@ add(
     proper,
     BEGINS,
 )
+_SITES = (
+    r"(?!(?:Facebook|Instagram|Twitter|LinkedIn|TikTok|Tinder|Strava|WhatsApp|Snapchat|Reddit|Netflix|Duolingo"
+    r"|Bumble|Hinge)\b"
+    r"(?! (?:for|to) ))"
+)
+"""What people also join and quit as users."""
 add("join", rf"the (?P<o>{_SERVICES})\b", "works_at", anything, BEGINS)
-add("join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7)
+add(
+    "join",
+    rf"(?:the )?{_SITES}(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)",
+    "works_at",
+    proper,
+    BEGINS,
+    confidence=0.7,
+)
 add(
     "get; land; have; find; accept; take; score; snag",
     rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post|offer)(?: as [^,;]{{1,40}}?)? (?:at|with|from) "
@@ -425,7 +438,7 @@ add(
     employer,
     ENDS,
 )
-add("quit", rf"(?:working (?:at|for) )?(?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, ENDS)
+add("quit", rf"(?:working (?:at|for) )?(?:the )?{_SITES}(?P<o>[{UPPER}]\S.*)", "works_at", proper, ENDS)
 add("resign; retire; step", r"(?:down )?(?:from|at) (?:my job at )?(?P<o>(?!work|my)\S.*)", "works_at", employer, ENDS)
 add(
     "quit; leave",

@@ -341,7 +341,7 @@ UNFINISHED = _set(
     "maybe even then unique complex"
 )
 POINTING = _set(
-    "it this that these those them you your they they're he she him his her their there here it's that's you're "
+    "he's she's it this that these those them you your they they're he she him his her their there here it's that's you're "
     "you've i i'm i've we're us we idea way feeling sound fact how what"
 )
 KNOWN_TO_ALL = _set(
@@ -361,7 +361,7 @@ NO_ALLERGENS = _set(
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "
-    "gibberish"
+    "gibberish worrying crying googling netflix snacking sleeping"
 )
 
 Place: TypeAlias = tuple[int, int]
@@ -824,7 +824,13 @@ def is_job(word: str) -> bool:
     """Whether a word is a profession, by a list or by its ending."""
     if word in OCCUPATIONS:
         return True
-    if word in NO_OCCUPATIONS or word in NATIONALITIES or word in DIETS or len(word) < 5:
+    if (
+        ("-" in word and word in KIN)
+        or word in NO_OCCUPATIONS
+        or word in NATIONALITIES
+        or word in DIETS
+        or len(word) < 5
+    ):
         return False
     return word.endswith(_JOB_ENDINGS) and not word.endswith(("ent", "ant"))
 

@@ -412,9 +412,9 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "hello",
-            rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? (?P<a>{_PLACE.replace('?P<o>', '?:')})[,.!]* (?:and )?[Hh]ello,?"
+            rf"\b[Jj]obs?\b[^.!?]{{0,20}}?\b[Gg]oodbye,? (?P<a>{_PLACE.replace('?P<o>', '?:')})[,.!]* (?:and )?[Hh]ello,?"
             rf" {_PLACE}",
-            "I left {a} for {o}",
+            "I left {a} for {o}, a new job",
         ),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),

@@ -99,7 +99,7 @@ def _is_phone(words: str) -> bool:
 def _is_other(relation: str, found: str, before: str, after: str) -> bool:
     """Whether an address or a number is that of something else than a mailbox or a telephone."""
     if relation == "email":
-        return bool(before and _GLUED(before))
+        return found.lower().startswith(("noreply@", "no-reply@")) or bool(before and _GLUED(before))
     return not _is_phone(found) or bool(_OTHER_NUMBER(before) or _IS_OTHER_NUMBER(after))
 
 
@@ -313,7 +313,12 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             "occupation",
             False,
         ),
-        ("i teach", r"\bI (?P<o>teach [a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", False),
+        (
+            "i teach",
+            r"\bI (?P<o>teach (?!my\b|him\b|her\b|them\b|you\b)[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;])| (?:at|in)\b)",
+            "occupation",
+            False,
+        ),
         (
             "",
             rf"\b(?i:I have|I['’]ve(?: got)?|got|we have|we['’]ve(?: got)?) (?:an? "
@@ -373,7 +378,8 @@ _LOST = LazyPattern(
     r"|give|given"
     rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{ANIMALS})|(?P<kin>{KINDS}))(?:,? "
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
-    r"(?P<off> (?:away|up|down|put down|to (?:sleep|my|our|an?|the)))?\b"
+    r"(?! (?:in|at) the (?!war\b)| for (?:a|an|ten|two|five) (?:while|min|sec|hour|moment)|,? but)(?P<off> (?:away"
+    r"|up|down|put down|to (?:sleep|my|our|an?|the)))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
     r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
     rf"(?P<dead>{CAPITAL}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "

@@ -797,6 +797,8 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     going = said.tense == "ing" and said.verb != "date" and not (found and found["over"])
     if not planned and (found is None or said.tense == "future" or going):
         return []
+    if any(one.name.lower() in _NO_COMPANY for one in people):
+        return []
     speaker = any(one.is_speaker for one in people)
     other = next((one for one in people if not one.is_speaker), SPEAKER)
     mine = other.kin and other.relation in ("partner", "married_to")
@@ -829,6 +831,13 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     ]
 
 
+_NO_COMPANY = frozenset(
+    "netflix coffee wine sleep mondays monday mornings pizza carbs chocolate cheese sugar alcohol gin beer "
+    "tequila vodka math maths exercise cardio cooking money technology gravity winter summer autocorrect excel "
+    "zoom tinder bread cake tea bacon whisky whiskey science luck fate work life sports nature caffeine dairy "
+    "gluten tofu kale yoga".split()
+)
+"""Things that people are a couple with in jest: "Coffee and I broke up"."""
 _TOGETHER = LazyPattern(
     r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
     r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"

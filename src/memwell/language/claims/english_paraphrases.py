@@ -324,6 +324,18 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my name is {o}",
         ),
         ("t's spel", rf"\A\W*[Ii]t['’]s spel(?:led|t) (?P<o>{NAME})(?=[,.!]| with\b|\Z)", "my name is {o}"),
+        (
+            "talking to",
+            rf"\b[Yy]ou(?:['’]re| are) (?:talking|speaking|writing) to (?P<o>{NAME})(?=[,.!]|\Z)",
+            "my name is {o}",
+        ),
+        ("ame: ", rf"(?:\A|[,.;] )[Nn]ame: (?P<o>{NAME})", "my name is {o}"),
+        ("answer to", rf"\bI answer to (?P<o>{NAME})(?=[,.!]|\Z)", "my name is {o}"),
+        (
+            "prefer",
+            rf"\bI (?:prefer|go by) (?P<o>{NAME}),? (?:to|over|not|instead of|rather than) (?P<a>{NAME})(?=[,.!]|\Z)",
+            "my name is {o}",
+        ),
         (" speaking", rf"{_BEGIN}(?P<o>{NAME}) speaking(?=[.,!]|\Z)", "my name is {o}"),
         (
             "me ",
@@ -416,6 +428,30 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf" {_PLACE}",
             "I left {a} for {o}, a new job",
         ),
+        (
+            " i",
+            r"\bI (?:also |mostly |sometimes |still )*(?P<o>(?!work\b|am\b|do it\b|have\b|live\b|want\b|would\b"
+            r"|will\b|can\b|don\b|did\b|was\b)[a-z]+"
+            r"(?: (?!I\b)[\w'’-]+){0,4}?) (?:just )?(?:for fun|as a hobby|in my (?:spare|free) time)\b",
+            "my hobby is {o}",
+        ),
+        (
+            "tion in",
+            rf"\bI (?:can )?(?:hold|have|follow|manage) an? (?:\w+ )?conversation in (?P<o>{_TONGUES})\b",
+            "I speak {o}",
+        ),
+        (
+            " in ",
+            rf"\b(?:I|[Ww]e) (?:always |mostly |usually )*(?:talk|chat|converse|argue|dream|swear|count)(?: to [a-z"
+            rf" ]{{2,15}}?| with [a-z ]{{2,15}}?)? in (?P<o>{_TONGUES})\b",
+            "I speak {o}",
+        ),
+        (
+            "my ",
+            rf"\bI(?:['’]ve| have)? (?:forgot(?:ten)?|lost) (?:all |most of |nearly all )?(?:of )?my (?P<o>{_TONGUES})\b",
+            "I no longer speak {o}",
+        ),
+        (" spoken ", rf"\b(?P<o>{_TONGUES}) is (?:\w+ )?spoken (?:at home|in our house)", "I speak {o}"),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
         (
@@ -447,7 +483,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         ("passports", rf"\btwo passports,? (?P<o>{CAPITAL}) and (?P<a>{CAPITAL})", "I am {o} and {a}"),
-        ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
+        (
+            "my ",
+            rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic|perfect|shaky|better"
+            rf"|passable|improving|conversational|strong|great|excellent)\b",
+            "I speak {o}",
+        ),
         ("sarcasm", rf"\bI speak two languages: (?P<o>{CAPITAL}) and sarcasm", "I speak {o}"),
         ("wish i spoke", rf"\bI wish I spoke (?P<o>{CAPITAL})", "I do not speak {o}"),
         ("word of", r"\bspeak a word of (?P<o>[\w]+)", "I do not speak {o}"),

@@ -359,7 +359,8 @@ _FAVOURITE = LazyPattern(
     r"(?P<what>[a-z]+)\b"
 ).search
 _FREE_TIME = LazyPattern(
-    r"\b(?i:in my (?:free|spare) time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )"
+    r"\b(?i:(?:\A|(?<=[,.] ))(?:for fun|to relax|to unwind|to switch off|as a hobby)(?=,? I )|in my (?:free|spare)"
+    r" time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )"
     r"|hobbies(?: are| include)?)"
     r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search

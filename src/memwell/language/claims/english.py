@@ -31,6 +31,7 @@ from memwell.language.claims.english_objects import (
     KIN,
     LANGUAGES,
     NAME,
+    PETS,
     SAME_KIN,
     SECRETS,
     Place,
@@ -748,7 +749,9 @@ class EnglishReader(ValueReader):
         if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
             return []
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
-        return self._called(text, clause, places, owner, subject, negated=said.negated)
+        # "My first wife was called Jean"
+        was = said.tense == "past" and subject.relation in ("married_to", "partner")
+        return self._called(text, clause, places, owner, subject, negated=said.negated or was)
 
     def _so_too(self, text: str, found: list[RuleMatch]) -> Iterator[RuleMatch]:
         """The same of another: "I'm vegan, and so is my wife", "my brother is too"; the contrary: "…, not me"."""
@@ -819,6 +822,8 @@ def _meant(
 ) -> tuple[str, Subject, list[Place], bool] | None:
     """The relation that a frame states, of whom, the objects, and whether it is denied; None when it states nothing."""
     relation = relation_left(frame.relation, text, places[0], subject)
+    if relation == "owns" and text[slice(*places[0])].lower().rsplit(maxsplit=1)[-1] in PETS:
+        relation = "pet"
     if relation == "name" and not subject.is_speaker:
         relation, subject = subject.relation if subject.kin else "", SPEAKER
     if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):

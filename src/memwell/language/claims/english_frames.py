@@ -330,6 +330,14 @@ add(
     BEGINS,
 )
 add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
+add("upgrade; switch; change; go", rf"from (?:an?|my) (?P<o>[{UPPER}]\S*) to an? ", "owns", make, ENDS)
+add(
+    "upgrade; switch; change; go",
+    rf"from (?:an?|my) [{UPPER}]\S* to an? (?P<o>[{UPPER}]\S.*)",
+    "owns",
+    make,
+    BEGINS,
+)
 add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
@@ -633,7 +641,7 @@ FORMS = verb_forms(
         "catch take enter run compete perform play present launch open publish sign undergo bring come travel head "
         "leave fly name go have lose find spill expect register sign tie end share understand hand donate throw eat "
         "cook coach make watch win hear wait sit walk talk write send ask seem look happen use remember forget "
-        "mention replace climb trek set splash splurge welcome report".split()
+        "mention replace climb trek set splash splurge welcome report upgrade".split()
     )
 )
 """What each form of a known verb may be."""

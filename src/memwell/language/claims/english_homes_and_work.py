@@ -530,6 +530,7 @@ add(
     ENDS,
 )
 add("move", rf"(?:on|away) from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
+add("be", rf"(?:done|finished|through) with (?P<o>{_TRADES})\b", "occupation", anything, ENDS, after="present")
 add("trade; swap; leave", rf"(?P<o>{_TRADES}) for [a-z]", "occupation", anything, ENDS)
 add("trade; swap; leave", rf"(?:{_TRADES}) for (?P<o>{_TRADES})\b", "occupation", anything, BEGINS)
 add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
@@ -616,7 +617,9 @@ add(
 add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
 add(
     "do; pursue; take; work; write",
-    rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ ){{0,6}}?(?:at|with) (?P<o>[{UPPER}].*)",
+    rf"(?:on )?(?:an?|my|his|her|the) (?!(?:new )?(?:post|job|role|position|shift|contract)\b)(?:[\w-]+"
+    rf" ){{0,6}}?(?:at|with) "
+    rf"(?P<o>[{UPPER}].*)",
     "studies_at",
     school,
     after="ing",

@@ -144,7 +144,7 @@ OCCUPATIONS = _set(
     "undertaker usher vet vicar waiter waitress trucker cop cabbie conductor concierge chauffeur entrepreneur critic "
     "athlete aide envoy diver bricklayer veterinary-nurse headmaster headmistress dean bouncer butler maid cleaner "
     "caretaker lumberjack butcher engineer translator editor doorman milkman handyman choreographer pa therapist "
-    "freelancer pathologist midwives chemist dancer mathematician electrician"
+    "freelancer marine pathologist midwives chemist dancer mathematician electrician"
 )
 OCCUPATION_ENDINGS = (
     "ologist ographer eer smith wright keeper maker worker writer teacher driver designer developer officer manager "

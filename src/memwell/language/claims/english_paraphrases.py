@@ -151,7 +151,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         # Work, school and home by their nouns.
         (
             "me ",
-            rf"{_PLACE} {_ME}(?:took me on|snapped me up|gave me (?:a|the|my) (?:job|chance|contract))\b",
+            rf"{_PLACE} {_ME}(?:took me on|kept me on|snapped me up|gave me (?:a|the|my) (?:job|chance|contract))\b",
             "I was hired by {o}",
         ),
         (
@@ -232,6 +232,16 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
         (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
+        (
+            "y ",
+            rf"\b[Mm]y (?:previous|last|former|old) (?:employer|job|company|firm) was (?:at |with )?{_PLACE}",
+            "I no longer work at {o}",
+        ),
+        (
+            " home",
+            rf"(?:\A|[,.;] ){_PLACE} is (?:now |finally )?home(?: now| these days)?(?=\s*(?:[,.!;]|\Z))",
+            "I live in {o}",
+        ),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (
             "y ",

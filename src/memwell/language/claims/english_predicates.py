@@ -329,7 +329,7 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
 
 def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
     """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
-    if relation == "works_at" and _READING(text, place[1]):
+    if relation == "works_at" and (_READING(text, place[1]) or _NEW_SCHOOL(text)):
         return "studies_at"
     if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
         return "studies_at"
@@ -358,6 +358,7 @@ _TERM = LazyPattern(r"\bTransferred\b.{0,80}\b(?:term|semester|campus|credits)\b
 _COMPANIES = frozenset(
     "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
 )
+_NEW_SCHOOL = LazyPattern(r"\b[Nn]ew (?:school|uni|university|college|campus|term)\b").search
 _READING = LazyPattern(r",? (?:reading|studying) [a-z]").match
 _DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"

@@ -839,7 +839,8 @@ _NO_COMPANY = frozenset(
 )
 """Things that people are a couple with in jest: "Coffee and I broke up"."""
 _TOGETHER = LazyPattern(
-    r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
+    r"(?:(?P<over>(?:over|history)(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))"
+    r"|broken? up|broke up"
     r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"
     r"|breaking up|call(?:ed)? it (?:quits|a day)|gone our separate ways|went our separate ways"
     r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
@@ -899,7 +900,7 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         return []
     found: list[RuleMatch] = []
     for place in places:
-        no = bool(called["not"] or called["no"])
+        no = bool(called["not"] or called["no"]) or " was called " in called[0]
         match = match_of("pet", place, clause.start, max(clause.end, place[1]), owner, negated=no, confidence=0.85)
         found += [match, *contrasts(text, match, place, name)]
         if not no:

@@ -73,6 +73,7 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_sayings import (
     DISOWNS,
+    OF_ANOTHER,
     contacts,
     cut,
     dropped_plan,
@@ -120,8 +121,8 @@ _OWN = LazyPattern(
     rf"(?P<my>(?i:my|his|her) )?(?:new |current |real |day |main )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
-    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
-    r"|actually|really|only|just) )*"
+    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat|[Mm]ine)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? "
+    r"(?:(?:now|on|in|actually|really|only|just) )*"
     r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
     r"|been|so"
     r"|too|very"
@@ -464,7 +465,7 @@ class EnglishReader(ValueReader):
                 for one in found
             ]
         found += _ages(text, found)
-        found += self._disowned(text, found)
+        found += self._disowned(text, found) + self._of_another(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
@@ -484,6 +485,26 @@ class EnglishReader(ValueReader):
             for one in before or self._before
             if one.relation in ("pet", "owns") and not (one.subject or one.kin)
         ]
+
+    def _of_another(self, text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+        """What is true of a relative, and not of the speaker: "I don't play golf, that's my brother"."""
+        theirs = OF_ANOTHER(text, 0, min(len(text), _MOST_SEARCHED))
+        if theirs is None:
+            return []
+        said = [one for one in found if one.object_start < theirs.start()]
+        before = [one._replace(object=one.object or text[one.object_start : one.object_end]) for one in said]
+        # "thats my brothers"
+        word = next(one for one in (theirs["kin"].removesuffix("s"), theirs["kin"]) if one in KIN)
+        kin, at = SAME_KIN.get(word, word), theirs.start()
+        mine = [
+            one._replace(object_start=at, object_end=at, start=at, end=theirs.end())
+            for one in before or self._before
+            if one.object and one.relation in _PLAIN | {"birthday", "phone", "email"} and not (one.subject or one.kin)
+        ]
+        gone = [one._replace(negated=True) for one in mine if not one.negated]
+        if gone and not theirs["sorry"]:
+            return []
+        return gone + [one._replace(negated=False, kin=kin, kind=STATE) for one in mine if one.kind != PAST]
 
     def _rectified(self, sentence: str, found: list[RuleMatch]) -> list[RuleMatch]:
         """The negations of what the sentence before stated, where this one says another value instead."""

@@ -292,6 +292,11 @@ _NO_MORE = LazyPattern(
     rf"(?:\A\W*|\b(?:I|[Ww]e)(?: have|['’]ve got|['’]ve)? )(?:[Nn]o (?P<o>{ANIMALS}) (?:any ?more|any longer)"
     rf"|[Nn]o (?:more|longer an?) (?P<more>{ANIMALS}))\b"
 ).search
+OF_ANOTHER = LazyPattern(
+    r"(?:\A|[,.;!?…]+ ?)(?P<sorry>(?:(?i:no|sorry|wait|oops|actually|well|oh|hang on|hold on)\b[,.!…]* ?)*)(?i:that)['’]?s "
+    rf"(?:actually |really )?my (?P<kin>{KINDS})(?:['’]?s)?(?=\s*(?:\Z|[,.;!…]|not\b|mine\b|I['’]m\b))"
+).search
+"""That what was just said is true of a relative: "I'm 42. No wait, that's my brother"."""
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
     r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment"

@@ -738,7 +738,7 @@ add(
 )
 add(
     "give; abandon; quit; drop",
-    r"(?:up )?(?:on )?my (?P<o>[a-z ]{3,25}?) (?:degree|course|studies|major)\b",
+    r"(?:up )?(?:on )?(?:my|the) (?P<o>[A-Za-z ]{3,25}?) (?:degree|course|studies|major)\b",
     "studies",
     field,
     ENDS,

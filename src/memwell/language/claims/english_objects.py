@@ -270,7 +270,7 @@ FIELDS = _set(
     "French German Spanish English accountancy physiotherapy ecology genetics"
 )
 ACTIVITIES = _set(
-    "yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour "
+    "comedy yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour "
     "boxing improv origami gardening photography woodwork woodworking carpentry meditation aikido taekwondo kung-fu "
     "salsa tango ballroom gymnastics athletics yoga zumba marathons triathlon beekeeping astronomy genealogy bonsai "
     "falconry birdwatching birding kickboxing bouldering kayaking geocaching scrapbooking jiu-jitsu capoeira spinning "

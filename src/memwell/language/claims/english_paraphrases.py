@@ -73,6 +73,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", r"\A\W*(?:After|Since) the divorce,? (?:I|we)\b", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
+        ("and me", rf"\bover between {_PLACE} and me\b", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
         (
             ", my ",
@@ -111,6 +112,28 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>(?!my\b|his\b|her\b"
             r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
+        ),
+        (
+            "sold it",
+            rf"\b[Tt]he {_PLACE}(?:['’]s| is| has) (?:gone|been sold)\b[^.!?]{{0,20}}\bsold it\b",
+            "I sold my {o}",
+        ),
+        ("let ", rf"\b(?:I|[Ww]e)(?: had to)? let (?:my|our|the) (?P<o>{_THINGS}) go\b", "I sold my {o}"),
+        (
+            "interest in",
+            r"\bI(?:['’]ve| have)(?: got)? (?:no|zero) interest in (?P<o>[a-z][^,;.!?]{2,30})",
+            "I am not interested in {o}",
+        ),
+        (
+            "to ",
+            rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]his|[Tt]hat) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) was (?:left|given|gifted"
+            rf"|passed down|willed) to (?:me|us)\b",
+            "I inherited a {o}",
+        ),
+        (
+            "sold to",
+            rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]his|[Tt]hat) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) was sold to (?:me|us)\b",
+            "I bought a {o}",
         ),
         # Things by their make.
         (
@@ -170,10 +193,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I live in {o}",
         ),
         (
-            " in a",
-            rf"\b(?:[Rr]aised|[Gg]rew up|[Bb]orn)(?: and raised)? in an? (?:[a-z]+ )?(?:suburb|village|town|hamlet"
+            "n a",
+            rf"\b(?:[Rr]aised|[Gg]rew up|[Bb]orn)(?: and raised)? (?:in|on) an? (?:[a-z]+ )?(?:suburb|farm|ranch"
+            rf"|estate|village|town|hamlet"
             rf"|part|corner|district)"
-            rf" (?:of|near|outside) {_PLACE}",
+            rf" (?:of|near|outside|in) {_PLACE}",
             "I grew up in {o}",
         ),
         (

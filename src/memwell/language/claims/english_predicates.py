@@ -308,6 +308,9 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
     if frame.after in ("cannot", "never does"):
         return STATE, False
     if mode == HOLDS or (said.passive and tense == "present" and mode == BEGINS):
+        if tense == "past" and frame.relation == "from" and not said.negated:
+            # Where someone was from, they are from.
+            return STATE, False
         if tense == "past":
             return (
                 (PAST, False) if frame.relation in _LEFT_BEHIND and not said.negated and clause.how != "bare" else None

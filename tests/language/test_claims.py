@@ -243,6 +243,16 @@ STATES = {
     "My name's Kofi. Just kidding, it's Kwame.": "user name Kwame",
     "I've got no dog any more.": "-user pet dog", "no cat any more": "-user pet cat",
     "We called the wedding off.": "-user plans wedding", "I broke off the engagement.": "-user partner ",
+    "I work for BT. Used to, anyway.": "-user works_at BT", "My first wife was called Jean.": "-user married_to Jean",
+    "We've swapped the cat for a dog.": "-user pet cat; user pet dog", "We gave the piano to my niece.": "-user owns piano",
+    "My wife and I separated.": "-user married_to ", "My gran was from Donegal.": "user's grandmother from Donegal",
+    # It is a relative's.
+    "I'm 42. No wait, that's my brother.": "-user age 42; user's brother age 42",
+    "I don't play golf, that's my sister.": "-user hobby golf; user's sister hobby golf",
+    "I don't have a son, I have a daughter, Elif.": "user child Elif",
+    # In jest, or of another kind.
+    "Coffee and I broke up.": "", "I quit Facebook.": "", "I'm seeing Tom tomorrow.": "user plans seeing Tom",
+    "I lost my wife in the crowd.": "", "I own a castle in Minecraft.": "", "It said on his badge: My name is Carl.": "",
     # A title may have a comma.
     "My favourite film is Paris, Texas.": "user favourite:film Paris, Texas",
     'My favourite film is "Paris, Texas".': "user favourite:film Paris, Texas",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import memwell
-from memwell.longterm.answering import telling, telling_of
+from memwell.longterm.answering import no_longer_true, telling, telling_of
 
 
 @pytest.fixture
@@ -36,6 +36,9 @@ TOLD = (
     (("我家养了一只橘猫，叫年糕。",), "我家的猫叫什么？", ["我家养了一只橘猫，叫年糕。"]),
     (("我妈叫李芳", "我爸叫顾建国"), "我母亲叫什么名字？", ["我妈叫李芳"]),
     (("我住在上海。", "说错了，是天津。"), "我住在哪里？", ["说错了，是天津。"]),
+    (("My name is Kofi.", "Just kidding, it's Kwame."), "What is my name?", ["Just kidding, it's Kwame."]),
+    (("I hate olives.", "I love jazz."), "What do I dislike?", ["I hate olives."]),
+    (("我有一对双胞胎，叫大宝和小宝。",), "我孩子叫什么？", ["我有一对双胞胎，叫大宝和小宝。"]),
     (("I moved to Bergen",), "Where do I work?", []), (("I am 44.",), "Where is the harbour?", []),
 )  # fmt: skip
 
@@ -62,3 +65,10 @@ def test_what_holds_of_someone_is_told_in_the_order_in_which_it_was_said(engine:
         engine.remember(text)
     assert [one.text for one in telling_of(engine.memory)] == ["I'm Ann", "I have a cat.", "I moved to Bergen."]
     assert telling_of(engine.memory, "Bob") == []
+
+
+def test_what_is_over_is_known_by_the_memories_that_state_it(engine: memwell.Engine):
+    said = [engine.remember(text) for text in ("Declan is a welder at Ford.", "Declan lost his job.", "Eve works at Ford.")]
+    assert no_longer_true(engine.memory, "Where does Declan work?") == {said[0].id}
+    assert no_longer_true(engine.memory, "Where did Declan work before?") == frozenset()
+    assert no_longer_true(engine.memory, "Where does Eve work?") == frozenset()

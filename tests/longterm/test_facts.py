@@ -1046,3 +1046,11 @@ def test_what_began_holds_from_when_it_was_said_unless_that_was_long_ago(text: s
     facts.learn(claims_of(text, time=day(5)), record="r1")
     assert [fact.object for fact in facts.about("user", as_of=day(4))] == ([value] if value else [])
     assert len(facts.about("user", as_of=day(6))) == 1
+
+
+def test_the_kind_of_a_pet_ends_when_it_is_given_away():
+    with memwell.open("memory:", work=False, embedder=None) as m:
+        for text in ("My dog is called Rex.", "We gave Rex away.", "我家狗叫旺财。", "旺财送人了。"):
+            m.remember(text)
+        assert [fact for name in ("Rex", "旺财") for fact in m.facts_about(name)] == []
+        assert [fact.object for fact in m.facts.history("Rex")] == ["dog"]

@@ -20,7 +20,8 @@ QUESTION_WORDS_ZH = re.compile(
 """Chinese words that only ask."""
 _ASKS = re.compile(
     r"[?？]\s*\Z|[吗呢嘛么][。！!]?\s*\Z|\A\W*(?:who|what(?!\s+an?\b)|which|when(?!\s+(?:I|we|he|she|they|you|my|our)\b)|where"
-    r"|why|how|is|are|do(?!\s+not\b|n['’]t\b)|does|did|can|could|will|would|should|tell|explain|describe)\b"
+    r"|why|how|is|are|do(?!\s+not\b|n['’]t\b)|does|did|can|could|will|would|should|tell|explain|describe"
+    r"|(?:please\s+)?remind\s+me\s+(?:of|who|what|which|when|where|why|how))\b"
     r"|什么|为何|为啥|怎么|怎样|如何|哪[里儿个些种]|多少|是不是|有没有|\A请?(?:介绍|解释|告诉)",
     re.I,
 )

@@ -96,6 +96,12 @@ _ENGLISH: tuple[tuple[str, str], ...] = (
     ("sibling", rf"{_DO} {_S} have (?:any )?(?:siblings|brothers or sisters)|how many siblings {_DO} {_S} have"),
     ("pet", rf"{_DO} {_S} have (?:any |a )?pets?|what pets? {_DO} {_S} have|how many pets {_DO} {_S} have"),
     ("hobby likes", rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have"),
+    (
+        "dislikes",
+        rf"what {_DO} {_S} (?:really )?(?:dislike|hate|detest|loathe|not like)|what (?:don|doesn)['’]?t {_S} like"
+        rf"|what can(?:['’]?t|not) {_S} stand|what {_BE} {_P} dislikes",
+    ),
+    ("likes hobby", rf"what {_DO} {_S} (?:really )?(?:like|love|enjoy)(?: doing| to do)?|what {_BE} {_P} likes"),
     ("diet", rf"what {_BE} {_P} diet"),
     (
         "name",
@@ -149,6 +155,8 @@ _CHINESE: tuple[tuple[str, str], ...] = (
     ("sibling", f"{_W}有(?:几个|没有|多少)?(?:兄弟姐妹)"),
     ("pet", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
     ("hobby likes", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
+    ("dislikes", f"{_W}(?:最|很)?(?:不喜欢|不爱|讨厌){_WHAT}(?:东西|事情?)?"),
+    ("likes hobby", f"{_W}(?:都)?(?:喜欢|爱好)(?:做)?{_WHAT}(?:东西|事情?)?"),
     ("name", f"{_W}(?:叫{_WHAT}(?:名字|名)?|的?(?:全名|名字|姓名)(?:是|叫){_WHAT}|是谁|姓{_WHAT})|谁是{_W}"),
 )
 _FAVOURITE_ZH = (

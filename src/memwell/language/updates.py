@@ -371,7 +371,7 @@ def corrects_earlier(text: str) -> bool:
 
 RETRACTING = frozenset(
     "kid joke jk pull tease teas mess sorri no wait actual oop whoop correct typo mean meant bad mistak apolog scratch "
-    "make".split()
+    "make move push reschedul postpon chang shift".split()
 ).union("错更纠误骗逗笑瞎胡滑歉不应意说")
 """Words, as they are indexed, of which every text that takes something back has one."""
 

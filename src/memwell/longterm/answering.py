@@ -43,6 +43,19 @@ def telling(memory: Memory, question: str) -> list[Recalled]:
     return []
 
 
+def no_longer_true(memory: Memory, question: str) -> frozenset[str]:
+    """The ids of the memories that state what a question asks for and is over; none where it asks what was before."""
+    asked = fact_question(question)
+    if asked is None or asks_about_former(question):
+        return frozenset()
+    over, held = set[str](), set[str]()
+    for relation in _relations(asked.called) if asked.called else asked.relations:
+        for fact in memory.facts.history(asked.subject, relation):
+            holds = fact.retired_at is None and fact.holds_at(memory.clock())
+            (held if holds else over).update(source.record for source in fact.evidence)
+    return frozenset(over - held)
+
+
 def telling_of(memory: Memory, subject: str = USER) -> list[Recalled]:
     """The memories that state what holds of someone, the oldest first, as ``telling`` cuts them."""
     known, texts = memory.facts.history(subject), _Texts(memory)
@@ -67,7 +80,8 @@ class _Texts(dict[str, "Recalled | None"]):
     def clause(self, source: Source) -> str:
         """The words of a memory that state something; nothing where it is gone, or only takes a jest back."""
         found = self[source.record] if source.record != BY_HAND else None
-        return "" if found is None or in_jest(found.text) else found.text[source.start : source.end]
+        jest = None if found is None else in_jest(found.text)
+        return "" if found is None or (jest and source.start < jest.end()) else found.text[source.start : source.end]
 
     def until(self, source: Source) -> str:
         """The words of a memory up to the end of what states something."""

@@ -151,7 +151,7 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
         claim, thing = msgspec.structs.replace(claim, object=cats[0]), name_key(cats[0])
     yield claim
     if thing in map(name_key, pets):
-        yield from _ended_with([thing] if died else (), claim, facts)
+        yield from (one for one in _ended_with([thing], claim, facts) if died or one.relation == "kind")
         return
     for fact in () if pets_only else facts.about(claim.subject, as_of=claim.time):
         relation = relation_of(fact.relation)

@@ -247,6 +247,35 @@ def test_memories_answer_and_what_the_assistant_said_is_not_the_users(
         assert name in system.chat(question)["answer"]
 
 
+OVER = [
+    ("Declan is a welder at Ford.", "Declan lost his job.", "Where does Declan work?", "Ford"),
+    ("我是消防员。", "不当消防员了", "我是做什么工作的？", "我是消防员"),
+    ("我女朋友叫林小雨。", "我跟女朋友分手了。", "我女朋友叫什么名字？", "林小雨"),
+    ("My dog is called Rex.", "We gave Rex away.", "What is my dog called?", "called Rex"),
+    ("我的护照号码是E12345678。", "我下周去日本。", "我的身份证号码是多少？", "E12345678"),
+]
+
+
+@pytest.mark.parametrize(("said", "later", "question", "wrong"), OVER)
+def test_what_is_over_or_of_another_thing_answers_nothing(
+    tmp_path: Path, said: str, later: str, question: str, wrong: str
+):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        system.chat(later)
+        assert wrong not in system.chat(question)["answer"]
+
+
+def test_a_corrected_appointment_is_known_after_a_long_talk(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat("My dentist appointment is on Monday at 3.")
+        system.chat("No, it got moved to Friday.")
+        for number in range(40):
+            system.chat(f"Tom {number} has a meeting with Ann on Wednesday.")
+        assert system.chat("When is my dentist appointment?")["answer"] == "No, it got moved to Friday. [1]"
+        assert system.chat("Remind me when my dentist appointment is")["answer"] == "No, it got moved to Friday. [1]"
+
+
 def test_the_end_of_a_long_conversation_does_not_hide_its_beginning(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         system.memory.add(human("My dentist is Dr. Okafor."))

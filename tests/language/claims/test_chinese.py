@@ -143,6 +143,20 @@ STATES = {
     "我周末喜欢爬山和烘焙。": "user likes 烘焙; user likes 爬山", "我喜欢看电影和话剧。": "user likes 看电影和话剧",
 }  # fmt: skip
 
+STATES |= {
+    "我不是对花生过敏，是对腰果过敏": "-user allergic_to 花生; user allergic_to 腰果",
+    "我住在New York": "user lives_in New York",
+    "我去过New York和Los Angeles": "user visited Los Angeles; user visited New York",
+    "我喜欢Python和Rust": "user likes Python; user likes Rust", "我在Goldman Sachs上班": "user works_at Goldman Sachs",
+    "我家狗叫Max，3岁了": "Max age 3; Max kind 狗; user pet Max", "我养了一只狗，三岁了": "user pet 狗",
+    "旺财没了": "-user pet 旺财", "旺财送人了": "-user pet 旺财", "我家狗叫旺财。旺财送人了。": "-user pet 旺财",
+    "婚约取消了": "-user partner ", "我们的婚约取消了": "-user partner ", "婚礼取消了": "-user plans 婚礼",
+    "我太太生了个儿子，叫陈安": "user child 陈安", "我老婆生了，叫陈安": "user child 陈安",
+    "我有一对双胞胎，叫小明和小亮": "user child 小亮; user child 小明",
+    "我家双胞胎叫大宝和小宝": "user child 大宝; user child 小宝",
+    "我生了双胞胎，大的叫李明，小的叫李亮": "user child 李亮; user child 李明",
+}  # fmt: skip
+
 STATES_NOTHING = (
     "我生日是2月30号。", "我的生日是1990年11月31日。",
     "我住在北京 lol",

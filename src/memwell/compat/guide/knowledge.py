@@ -25,7 +25,7 @@ from memwell.language.asking import asks_about_past, is_question, only_asks
 from memwell.language.claims import claims, in_jest
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
-from memwell.longterm.answering import telling, telling_of
+from memwell.longterm.answering import no_longer_true, telling, telling_of
 from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import KEY
 from memwell.messages import Message, Role, ai, human
@@ -456,7 +456,8 @@ def _recalled(system: IntelligentMemorySystem, asked: Message) -> list[Recalled]
     hits = system.engine.recall(asked.text, limit=_RECALLED, where=_heard_in(system.memory.thread.id))
     heard = [one for one in hits if one.id != asked.id and _is_heard(system, one) and not in_jest(one.text)]
     jests = {one.id for one in hits if in_jest(one.text)}
-    by_id = {one.id: one for one in heard if one.superseded_by not in jests}
+    over = no_longer_true(system.engine.memory, asked.text)
+    by_id = {one.id: one for one in heard if one.superseded_by not in jests and one.id not in over}
     # What is outdated answers only if what is so now does.
     newest = {id_: _newest(by_id, id_) for id_ in by_id}
     return [one for one in by_id.values() if not (new := newest[one.id]) or not lacks_measure(asked.text, new.text)]

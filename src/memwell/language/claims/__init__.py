@@ -85,6 +85,9 @@ _CLAUSE = (
 _LIKELY_TAKES_BACK = re.compile(
     rf"{_SORRY}(?:oops|whoops|i mean|i meant|scratch that|make that)\b"
     rf"|{_SORRY}sorry[\s,.!…]+{_CLAUSE}(?:\s+[\w'’-]+){{1,10}}[.!]*\s*\Z"
+    rf"|{_SORRY}(?:and |but )?it(?:['’]s| has| was|['’]d)?(?: just| now)? (?:got |been |gotten )*"
+    r"(?:moved|pushed|rescheduled|postponed|changed|shifted)(?: back| forward)? to\b"
+    rf"|{_SORRY_ZH}(?:时间|日期|又|后来|已经|现在|被){{0,3}}(?:改|推迟|提前|延期|延后|挪|调整?)[到成为至]"
     rf"|{_SORRY_ZH}(?:应该是|我是说|我的意思是|不对[，,]?(?:应该)?是(?!不是))",
     re.IGNORECASE,
 ).match
@@ -102,6 +105,15 @@ in_jest = re.compile(
     re.I,
 ).match
 """How a text begins that takes back, as a jest, what was said just before it."""
+_DISOWNS = re.compile(
+    r"\W*(?:(?:but|well|actually|technically|really|sorry|no|oh|wait|though)\b[\s,.]*){0,3}"
+    r"(?:(?:it|he|she|that)(?:['’]s| is| actually| really| technically|n['’]t|(?= belongs))*\s"
+    r"(?:not |actually |really |technically )*(?:my \w+['’]s\b|mine\b|belongs to\b|borrowed\b)"
+    r"|I['’]?m (?:just |only )*(?:borrowing|renting|minding) (?:it|him|her)\b|not mine\b|my \w+['’]s\W*\Z)"
+    "|(?:不过|但|其实|可|哦|不对)*[，,]?(?:它|那|这)?(?:其实)?(?:不是我的|是(?:我|帮|替)?\\S{1,4}的\\W*\\Z|借的)",
+    re.IGNORECASE,
+).match
+"""How a text begins that says that what was said before it is another's."""
 # How a text begins that is about someone who was named before it.
 _REFERS = re.compile(
     r"\W*(?:(?:and|but|so|oh|also|well|then|actually|sorry|no|wait|sadly|unfortunately|btw|by the way)\b[\s,]*){0,3}"
@@ -119,6 +131,8 @@ def corrects(text: str) -> str:
     """
     if _TAKES_BACK(text) or in_jest(text):
         return "surely"
+    if _DISOWNS(text):
+        return "likely"
     return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
 
@@ -178,7 +192,10 @@ def claims(
     for gone in taken_out:
         for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
-    return sorted(stated.values(), key=lambda claim: (claim.start, claim.end))
+    gone = {one.object for one in stated.values() if one.relation == "pet" and one.negated}
+    # Of a pet that is no more, nothing is stated.
+    kept = [one for one in stated.values() if one.relation != "kind" or one.subject not in gone]
+    return sorted(kept, key=lambda claim: (claim.start, claim.end))
 
 
 def _is_taken_out(one: tuple[str, str, str], gone: tuple[str, str, str]) -> bool:
@@ -192,7 +209,7 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
     known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
     joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
     found = {key: claim for key, claim in joint.items() if key not in known}
-    if in_jest(text):
+    if in_jest(text) or _DISOWNS(text):
         gone = [claim for key, claim in known.items() if key not in joint]
         begins = as_utc(since, "time")
         # What was said in jest to be over goes on as if it had never been said.

@@ -497,6 +497,12 @@ class _Stating(_Said):
                 return False
             if relation == "favourite":
                 relation = f"favourite:{CHINESE_FAVOURITES.get(found['what'], found['what'])}"
+            if relation == "age" and not subject.own and self.last is not None and self.last.relation == "pet":
+                # 我家狗叫Max，3岁了
+                pet = self.text[slice(*self.last[1:3])]
+                subject = subject._replace(who=() if pet in objects.PETS else (_Who(pet),))
+                if not subject.who:
+                    return True
             if relation == "studies" and not ended and objects.is_pastime(self.text[slice(*spans[0])]):
                 relation = "hobby"
             for who in subject.who:
@@ -817,7 +823,8 @@ class _Reading(_Stating):
             if found is None or len(subject.who) != 1:
                 break
             kin = KIN[found["kin"]]
-            owner = subject.who[0]
+            bore = subject.relation in ("married_to", "partner") and clauses.BORE(found[0])
+            owner = subject.owner if bore else subject.who[0]
             self._remember(subject)
             subject = self._relative(found, kin, owner, ex=False)
         return subject
@@ -889,7 +896,7 @@ class _Reading(_Stating):
         # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
         if who.name and (subject.own or not clauses.SECOND(self.text, subject.end, self.end)):
             return False
-        if who.kin == "parents" and self._both_named(subject):
+        if who.kin in ("parents", "twins", "child") and self._both_named(subject):
             return True
         at = self._skip(subject.end)
         found = clauses.NAMES_KIN(self.text, at, self.end) or clauses.NAMES_KIN(self.text, subject.end, self.end)
@@ -898,6 +905,9 @@ class _Reading(_Stating):
         group = "any" if found["any"] else "sure"
         if not (objects.is_name if group == "any" else objects.is_person)(found[group]) or who.kin == "parents":
             return False
+        if subject.relation in ("married_to", "partner") and clauses.BORE(self.text, self.first, at):
+            # 我太太生了，叫陈安: the name is the child's.
+            subject = _Subject(subject.end, (_Who(kin="child"),), subject.owner, "child")
         self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
         self.subject = subject._replace(who=(_Who(found[group]),), end=found.end(group))
         if subject.owner == _USER and who.kin:

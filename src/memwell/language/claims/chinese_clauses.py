@@ -23,12 +23,12 @@ QUOTE = LazyPattern('[“「『"]').search
 QUOTED = LazyPattern('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 SHORT_QUOTE = 6
 QUESTION = LazyPattern(
-    rf"吗|(?<!饿了)么$|(?<!不是)什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
+    rf"吗|(?<!饿了)么$|(?<!不是)什么|谁|哪(?!怕)|(?<!不)怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
     rf"(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|"
     rf"了没|(?<![都也])没有$"
 ).search
 DOUBT = LazyPattern(
-    "等(?:我|我们|孩子|以后)[^，,。]{1,10}(?:了|后)(?=[，,就再])|如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟一])说我(?!女儿|儿子)|"
+    "(?:念|跟读|朗读|默写|造句)[：:]|等(?:我|我们|孩子|以后)[^，,。]{1,10}(?:了|后)(?=[，,就再])|如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟一])说我(?!女儿|儿子)|"
     "倘若|即使|就算|哪怕|恨不得|开玩笑(?![的呢])|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
     "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词"
     "|广告(?!公司|设计|行业|策划|业|部|牌)|"
@@ -161,7 +161,7 @@ KIN_SAID = LazyPattern(objects.KIN_WORDS).finditer
 HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
-    rf"名)(?:双胞胎|亲|"
+    rf"名|对|(?=双胞胎|龙凤胎))(?:双胞胎|亲|"
     rf"大胖|可爱的?|新|好)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?"
 ).match
 STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
@@ -188,7 +188,9 @@ NAMES_KIN = LazyPattern(
     rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{objects.KIN_NAME})(?!的){objects.END}"
 ).match
 SECOND = LazyPattern("(?:大的|小的|老大|老二|老三|一个|另一个)叫").match
-TWO_NAMES = LazyPattern(rf"(?:分别)?叫(?P<one>{objects.PERSON})和(?P<two>{objects.PERSON})").match
+_CALLED_TWO = rf"(?P<one>{objects.ANY_NAME}?)(?:和|跟|、|还有)(?P<two>{objects.ANY_NAME}){objects.END}"
+TWO_NAMES = LazyPattern(rf"(?:的名字|名字)?(?:分别)?(?:叫|取名|起名)(?:做|叫|为)?{_CALLED_TWO}").match
+BORE = LazyPattern("生[了下]").search
 IS_KIN = LazyPattern(
     rf"(?:(?:已经|早就|早|并)?(?P<no>不算|不再|不)?就?是?我|[和跟与]我都?是)(?:最好的|最铁的|的|多年的|大学|高中|初中|"
     rf"小学|亲|好)*(?P<kin>{objects.KIN_WORDS}){objects.END}"
@@ -199,7 +201,7 @@ COMPANY = LazyPattern(
     rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?P<kin>{objects.KIN_WORDS})(?P<kinname>{objects.KIN_NAME})?|"
     rf"(?P<name>{objects.PERSON})|(?P<us>我们|咱们?))(?:俩|一家)?(?:一起|一块儿?)?"
 ).match
-_ARE = "都?(?:是|成了|成为|做了)(?:多年的?|大学|高中|初中|小学|亲|双胞胎|孪生)*"
+_ARE = f"都?(?:是|成了|成为|做了)(?:[{_N}几]+多?年的?|多年的?|大学|高中|初中|小学|亲|双胞胎|孪生)*"
 # What two people are or did, the relation it states, and whether that is over; the first that fits counts.
 _TOGETHER = (
     ("不是(?:情侣|一对)|没在一起|没在谈", "partner", True),
@@ -230,14 +232,19 @@ _LOVER, _SPOUSE = "(?:女友|男友|女朋友|男朋友|对象)", "(?:前夫|前
 ALONE = [
     (LazyPattern(pattern), relation)
     for pattern, relation in (
-        (rf"{_DONE}(?:离婚|离了婚|离的婚|办完离婚手续)[了后]?(?:{objects.ON}|又嫁了)", "married_to"),
+        (rf"{_DONE}(?:离婚|离异|离了婚|离的婚|办完离婚手续)[了后]?(?:{objects.ON}|又嫁了)", "married_to"),
         (rf"{_DONE}(?:没结婚|没结过婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{objects.END}", "married_to"),
         (
             rf"{_DONE}(?:被?分手(?:了|(?=[半一两二三四五六七八九十几]))|被甩了|失恋了|(?:恢复)?单身(?!公寓|汪$|狗$)|单着|没有?{_LOVER}){objects.END}",
             "partner",
         ),
+        (
+            rf"的?婚约{_DONE}(?:取消|解除|作废|黄|吹|没)了?{objects.END}|{_DONE}(?:取消|解除)了?婚约|{_DONE}(?:退婚|悔婚)了",
+            "partner",
+        ),
         (rf"没有?(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){objects.END}|是独生(?:子女|女|子)", "sibling"),
         (rf"还?没有?(?:孩子|小孩|娃|生孩子|儿女|子女){objects.END}", "child"),
+        (rf"{_DONE}被(?:我的?)?{_LOVER}(?:给)?(?:甩|踹|绿)了", "partner"),
         (rf"[和跟与](?:我的?)?{_LOVER}{_DONE}(?:分手|分了|掰了|吹了)", "partner"),
         (rf"[和跟与](?:我的?)?{_SPOUSE}{_DONE}(?:离婚|离了)", "married_to"),
     )
@@ -323,7 +330,7 @@ INSTEAD = LazyPattern(
     rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不住|不姓|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
     rf"去的?是|对|学|读|从|姓|我)?{objects.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
-    rf"了)?{objects.END}"
+    rf"过敏|不耐受|了)?{objects.END}"
 ).match
 # The spaces around Latin words and numbers (我在 Google 工作); after 我叫Kevin a space begins another clause.
 _LATIN = "A-Za-z0-9@._'’&+/:#-"
@@ -339,7 +346,7 @@ OF_A_THING = LazyPattern(
     rf"(?:^|[，,。！!；; ])(?!我|[应其后现实本原])[{H}A-Za-z]{{2,8}}[是叫][^，,。！!]+[，,]\Z"
 ).search
 TOPIC_CUE = LazyPattern(
-    "[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|生日|取消|泡汤|黄了|作废|搁置|预约"
+    "没了|不在了|[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|生日|取消|泡汤|黄了|作废|搁置|预约"
 ).search
 SLIP = LazyPattern(
     "(?:[ 哦啊噢呃额哎呀诶唉晕欸我又给等下一]|抱歉|对不起|不好意思|刚才|刚刚|前面|上面|之前)*"

@@ -22,6 +22,7 @@ from memwell.language.claims.chinese_objects import (
     KIN_NAME,
     LANGUAGE,
     LANGUAGES,
+    LATIN_NAME,
     LONG,
     MAJOR,
     ON,
@@ -98,6 +99,8 @@ def sort_of(words: list[str], verb: str, *, sure: bool) -> str:
         return "works_at"
     if "调" in verb and not any(map(known_place, words)):
         return "works_at"
+    if "派" in verb and any(map(is_foreign, words)):
+        return "lives_in"
     for kind, check in SORTS.items():
         if any(check(word) for word in words) and not (sure and kind == "occupation"):
             return kind
@@ -216,8 +219,8 @@ _add(rf"(?:去|到|来|进|加入)了(?P<new_firm>{ORG}){END}", kind=STARTED)
 _add(rf"被{_SOME}(?P<no_value>{ORG})(?:给)?{_FIRED}(?:掉|了)*{END}", confidence=0.9)
 _add(rf"被{_SOME}(?P<value>{ORG})(?:高薪|成功|正式|给|重新|破格|提前)*{_HIRED}(?:过去|进去)?(?:(?:为|去当|去做|当|"
     rf"做){_A_JOB}(?P<occupation>{_JOB}))?了?{END}", kind=STARTED)
-_add(rf"被[{H}]{{0,4}}?(?:[招挖调派聘请录]|外派|借调|推荐|分配|派驻)(?:到|进|去|往|回|入|"
-    rf"(?<=驻))了?{_SOME}(?P<value>{ORG})(?:(?:当|做|任){_A_JOB}(?P<occupation>{_JOB})|{_STAYS})?了?{ON}", kind=STARTED)
+_add(rf"被[{H}]{{0,4}}?(?:[招挖调派聘请录]|外派|借调|推荐|分配|派驻|保送)(?:到|进|去|往|回|入|"
+    rf"(?<=驻))了?{_SOME}(?P<value>{ORG})(?:(?:当|做|任){_A_JOB}(?P<occupation>{_JOB})|{_STAYS}|去)?了?{ON}", kind=STARTED)
 _add(rf"被(?:公司|单位|学校|正式|医院|领导)*(?:聘|任命|提拔|选|推选|晋升|聘用|提|升|评)(?:为|成|上|做|"
     rf"当)了?{_A_JOB}(?P<occupation>{_JOB}){END}", kind=STARTED)
 _add(rf"(?:一家|全家|一家人|举家)?(?:都)?(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|"
@@ -231,7 +234,8 @@ _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:长住|常驻|居住|定居|租住|合租|同住|蜗居|暂住|住|现居|常住|安家|落户)(?:的是"
     rf"|的地方是|的地方叫|"
     rf"的小区叫|"
-    rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
+    rf"的小区是)?(?:在|于|到|进)?了?(?:老家)?{_L}{_HOME_AFTER}", confidence=0.9)
+_add(rf"把家(?:安|搬|落)(?:在|到)了?{_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"在(?P<spot>{PLACE})(?:已经|都|快|有|待了|呆了)*[{N}几好多半]+多?个?(?:年|月)了{END}")
 _add(rf"(?:坐标|人在)(?P<spot>{PLACE}){_HOME_AFTER}", confidence=0.9)
 _add(rf"在(?P<no_lives_in>{PLACE})住过|住过(?P<no_lives_in2>{PLACE}){END}")
@@ -260,7 +264,7 @@ _add(rf"在[{H}]{{2,6}}?(?:那边|留学)?(?:读|(?<![大中小])学|念)(?P<stu
 _add(rf"(?P<no_studies_at>)(?:就|已经)?(?:退学|辍学|休学)了?{END}")
 _DEGREE = "(?:(?:本科|大学|研究生|硕士|博士)(?:里|阶段|时|期间)?)"
 _add(rf"(?:的?{_DEGREE}?的?专业)(?:就|其实)?(?:是|：)?(?P<studies>{MAJOR})(?:专业)?{END}", confidence=0.9)
-_add(rf"{_DEGREE}?(?:主修|攻读|[学读念修]的(?:是)?|(?<=[学科生士])[学读念])(?P<studies>{MAJOR})(?:专业|"
+_add(rf"{_DEGREE}?(?:主修|辅修|选修|攻读|[学读念修]的(?:是)?|(?<=[学科生士])[学读念])(?P<studies>{MAJOR})(?:专业|"
     rf"系)?{END}", confidence=0.9)
 _add(rf"{_DEGREE}?学的不是(?P<no_studies>{MAJOR})(?:专业|系)?{END}", confidence=0.9)
 _add(rf"{_DEGREE}?是(?:学|读|念)(?P<studies>{MAJOR})(?:专业|系)?的{END}", confidence=0.9)
@@ -369,13 +373,14 @@ _add(rf"对(?P<dislikes>{THING})(?:一点)?(?:无感|不感冒|没兴趣|不感�
 _add(rf"(?:{VERY})(?:对)(?P<likes>{THING}){VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
 _add(rf"(?:{VERY})(?:迷上|爱上|喜欢上|沉迷|沉迷于|痴迷|痴迷于|入坑)了?(?:吃|喝)?(?P<likes>{THING}){END}", many=True)
 _add(rf"(?:{VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|糊|上|信)|"
-    rf"爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?![吃喝看听玩]?的)(?:吃|"
+    rf"爱(?=[捣折吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?![吃喝看听玩]?的)(?:吃|"
     rf"喝)?(?P<likes>{THING}){END}", many=True)
 _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一有空|下班后?|放假|周末)?(?:就|都|会|基本|经常|常|总|"
     rf"一般)*(?:爱|喜欢)(?P<hobby>{ACTIVITIES})")
 _add(rf"(?:还|也)?(?:天天|每天|每周|周末|每个周末|每晚|经常|常常|晚上|早上|下班后?|没事|闲下来|平时|业余|常年)(?:早上|"
     rf"晚上|都|还|就|会|要|基本|在|去|也|没事|有空|固定|坚持)*(?P<hobby>{ACTIVITIES})")
 _add(rf"(?:很久|好久|早就?|已经|再也)*(?:没有?|不|放弃了?)(?:再|怎么|去|玩|跑|打|踢|练|弹)*(?P<no_hobby>{ACTIVITIES})了?{END}")
+_add(rf"[练学玩打弹拉跳画下钓]了(?:[{N}几好]+多?|多)年的?(?P<hobby>(?:{ACTIVITIES}|吉他|钢琴|古筝|围棋|象棋|书法))了?{END}")
 _add(rf"会(?P<hobby>(?:弹|吹|拉)[{H}]{{1,4}}){END}")
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?!坑)(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 # Health and food.
@@ -450,7 +455,7 @@ _add(rf"把{_THAT}(?:我的?|家里的?)?{_IT}(?:给)?(?:卖|转|送)(?:给[{H}]
 _add(rf"把(?:我的?|那家?|这家?)?(?P<no_owns>[{H}A-Za-z0-9]{{1,8}}(?:店|馆|厂|公司|工作室|餐厅|民宿))(?:给)?(?:关|盘|转|卖)(?:掉|出去|了)+{END}")
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|"
     rf"旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
-_add(rf"(?:刚|新|又|终于|在网上|网上|在[{H}]{{2,4}}(?=买|换|租)|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|"
+_add(rf"(?:刚|新|又|终于|在网上|网上|在[{H}]{{2,4}}(?=买|换|租|淘|抢|拍|入手|下单)|剁手|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|"
     rf"双十一|抢|入手|最近|攒钱|花钱|"
     rf"给(?:我?[爸妈老公婆女儿子孩自己]{{1,3}}))*(?:买|换|"
     rf"购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|"
@@ -459,11 +464,13 @@ _add(rf"(?:刚|新|又|终于|在网上|网上|在[{H}]{{2,4}}(?=买|换|租)|�
 _add(rf"(?:最后|最终)?没(?:有)?买(?!过)(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|"
     rf"块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
-_family("不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
+_family("取推不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|"
-    rf"回))?(?P<visited>[{H}A-Za-z·、]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True, confidence=0.9)
+    rf"回))?(?P<visited>[{H}A-Za-z·、]{{2,16}}?"
+    rf"|{LATIN_NAME}(?:[和、]{LATIN_NAME}){{0,3}}){_TRIP}(?:了)?{END}", kind=EVENT, many=True,
+    confidence=0.9)
 _add(rf"(?:带|陪|跟|和)?(?:爸妈|老婆|老公|孩子|家人|朋友|女儿|儿子|男友|女友|全家|一家人|我妈|我爸|闺蜜|同事|爱人|"
     rf"对象)?(?:一起)?(?:去)?(?:去了|爬了|逛了|游了|飞了|跑了趟|打卡了|登了)(?:趟|"
     rf"一趟)?(?P<visited>[{H}A-Za-z·、和]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True)
@@ -473,6 +480,9 @@ _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安�
 _add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|"
     rf"结婚|换){WORDS}|结婚|"
     rf"出国|搬家|考研|考公|换工作)了{END}", kind=PLAN)
+_add(rf"(?:取消|推掉|推迟)了?(?:那场|原定的?|我们的)?"
+    rf"(?P<no_plans>[{H}]{{0,6}}(?:婚礼|婚宴|旅行|聚会|预约|行程|面试|会议|约会|机票|饭局))了?{END}",
+    kind=PLAN)
 _add(rf"(?:正)?(?:打算|计划|准备|定了|决定|决定了|约好|约了|约好了|想好了|说好|说好了|订好了|订了|定好了|预约了|预约好了|"
     rf"报名了|安排了)(?:要|在|好|着)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{WORDS}){END}", kind=PLAN, confidence=0.8)
 _add(rf"(?:定在|约在|选在|改在)(?:{DATE}|[{H}\d]{{2,6}}?[号日月周末])"
@@ -533,6 +543,10 @@ _add(rf"除了(?P<speaks>{LANGUAGES})(?:以外|之外|外)?", whole=True, many=T
 _add(rf"(?P<favourite>《[^《》]{{1,20}}》|[{H}A-Za-z]{{2,8}}?)(?:一直|绝对|永远|"
     rf"就)?是{_ME}最{_TASTE}的(?P<what>[{H}]{{1,6}}?){END}", whole=True, confidence=0.9)
 _LOST = "(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|去年|已经|不小心|病|也)*"
+_add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES})){_LOST}(?:就|都|还是)*"
+    rf"(?:没|不在|被?送人|被?送走|被?送给[{H}]{{1,6}}|被[{H}]{{0,4}}领养走?)了{END}", whole=True)
+_add(rf"(?:我们?的?|原定的?)?(?P<no_plans>婚礼|婚宴|订婚宴|蜜月){_LOST}(?:临时|都)?(?:取消|不办|办不成|黄|吹|泡汤)了{END}",
+    whole=True, kind=PLAN)
 _add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>{_PET_LIKE}){_LOST}(?:去世|死|走丢|跑丢|丢|"
     rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
 _add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"
@@ -546,7 +560,7 @@ _add(rf"(?:公司|单位|老板|领导|厂里)(?:就)?把{_ME}(?P<no_works_at>)(
     rf"|开)(?:掉)?了", whole=True)
 _add(rf"(?P<no_hobby>(?:{ACTIVITIES}|吉他|钢琴|古筝|围棋|象棋))(?:我)?(?:也|都|已经)?(?:好多年|很久|好久|多年|几年|"
     rf"好几年)没(?:碰|弹|打|练|玩|拉|下|跑)(?:过)?了?", whole=True)
-_add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行|机?票)(?:我)?(?:泡汤|取消|黄|作废|退|"
+_add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行|机?票|事儿?)(?:我)?(?:泡汤|取消|黄|作废|退|"
     rf"搁置)了", whole=True, kind=PLAN)
 _add(rf"(?P<no_trip>[{H}]{{2,6}}?)(?:我)?(?:也|还是|就|先)?不去了{END}", whole=True, kind=PLAN)
 _add(rf"(?P<no_partner>{KIN_NAME})(?:昨天|上周|上个月|刚|已经|最后|就)*把我(?:给)?(?:甩|踹|绿)了{END}", whole=True)

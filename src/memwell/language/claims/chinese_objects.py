@@ -27,6 +27,7 @@ child son 儿子; child older_son 大儿子; child second_son 二儿子; child t
 child daughter 女儿 闺女; child older_daughter 大女儿 大闺女; child second_daughter 二女儿; child third_daughter 三女儿
 child younger_daughter 小女儿 小闺女
 child child 孩子 娃 宝宝 丫头; child eldest_child 老大 大宝 大娃; child second_child 老二 二宝 二娃; child third_child 老三
+child twins 双胞胎 龙凤胎
 sibling older_brother 哥哥 老哥 哥; sibling eldest_brother 大哥; sibling second_older_brother 二哥
 sibling third_older_brother 三哥; sibling fourth_older_brother 四哥; sibling younger_brother 弟弟 老弟 弟
 sibling first_younger_brother 大弟; sibling second_younger_brother 二弟; sibling third_younger_brother 三弟
@@ -177,7 +178,7 @@ _IS_JOB = LazyPattern(
 _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
 _NOT_PLACE = (
     "[跟和陪与]|城中村|这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
-    "楼上|楼下|公司$|单位$|附近|"
+    "办公室|工位|楼上|楼下|公司$|单位$|附近|"
     "冰箱|被窝|沙发|桥洞|天上|垃圾|厕所|手机|游戏|菠萝|未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极"
     "|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
     "妈|父母|男|女|"
@@ -199,16 +200,16 @@ _COUNTRIES = frozenset(
 )
 _NO_HOME = (
     "好 老 男 女 坏 本 当 主 年轻 普通 中年 外地 本地 南方 北方 外国 成年 负责 同龄 自己 正常 一家 两口 单身 乡下 "
-    "农村 城里"
+    "农村 城里 纸片 机器 稻草 打工 干饭"
 ).split()
 _SCHOOL = LazyPattern(
-    rf"(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|"
+    rf"(?!家里蹲)(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|"
     rf"研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校)|[{H}]{{1,2}}(?<![长老])大"
     r"|清华|北大|复旦|同济|浙大|武大|南大|中大|人大|厦大|川大|山大|北航|北邮|北理|北师大|北外|华科|哈工大|西工大|南开|"
     r"天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
-    "第|地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
+    "家里蹲|某|第|地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
     "户外|一线|晚上|白天|早上|夜里|"
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
@@ -261,12 +262,12 @@ PET_NAMES = (
 )
 """Names that pets have more often than people or things."""
 COUNT = (
-    "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|群|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
+    "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|群|缸|池|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
     "间|栋|幅|副|瓶|支|家|顶|枚|盒|斤|箱|张|株|棵)?"
 )
 ACTIVITIES = (
     "钓鱼|跑步|游泳|健身|瑜伽|爬山|徒步|骑行|骑车|登山|露营|滑雪|滑板|潜水|冲浪|攀岩|打?(?:羽毛球|篮球|乒乓球?|网球|"
-    "高尔夫|橄榄球|保龄球|冰球|棒球|排球|台球|桌球|太极拳?|架子鼓|麻将|游戏|鼓)|踢(?:足)?球|足球"
+    "高尔夫|橄榄球|保龄球|冰球|棒球|排球|台球|桌球|太极拳?|架子鼓|麻将|游戏|壁球)|打鼓|踢(?:足)?球|足球"
     "|弹(?:吉他|钢琴|古筝|琴|贝斯)|拉(?:二胡|小提琴|大提琴)|二胡|小提琴|大提琴|吹(?:笛子|口琴|萨克斯|葫芦丝)|练(?:毛笔字|"
     "书法|字|瑜伽|拳|太极|琴)|毛笔字|书法|画画|画水彩|写诗|写字|摄影|拍照|拍鸟|观鸟|下(?:象棋|围棋|棋)"
     "|跳(?:广场舞|街舞|舞|绳|拉丁|芭蕾)|唱(?:歌|K|京剧)|烘焙|做饭|烤面包|做手工|种(?:花|菜|多肉)|养花|集邮|拼(?:乐高|图)|"
@@ -279,8 +280,11 @@ VERY = (
 )
 THING = rf"[{H}\w·《》“”、 +-]{{1,40}}?"
 WORDS = rf"[{H}\w·《》、 +-]{{2,24}}?"
-ORG = rf"[{H}A-Za-z0-9·&]{{2,16}}?"
-PLACE = rf"[{H}A-Za-z·]{{2,12}}?"
+LATIN_NAME = r"[A-Z][\w.&'’-]*(?: (?:of |the |de |& )?[A-Z][\w.&'’-]*){1,4}"
+"""Several Latin words: New York, Goldman Sachs."""
+ORG = rf"(?:[{H}A-Za-z0-9·&]{{2,16}}?|{LATIN_NAME})"
+PLACE = rf"(?:[{H}A-Za-z·]{{2,12}}?|{LATIN_NAME})"
+_IS_LATIN_NAME = LazyPattern(LATIN_NAME).fullmatch
 MAJOR = (
     rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|"
     rf"开)(?:(?![的了我你]|(?<!吉)他)[{H}A-Za-z]){{2,8}}?)"
@@ -307,7 +311,7 @@ def _tags() -> Callable[[str], list[tuple[str, str]]]:
 
 def known_place(word: str) -> bool:
     """Whether a word is surely the name of a place."""
-    if word in entities.PLACES_ZH or word in _COUNTRIES:
+    if word in entities.PLACES_ZH or word in _COUNTRIES or word in entities.PLACES:
         return True
     if not 2 <= len(word) <= 8 or not re.fullmatch(f"(?![那这])(?:(?![叫住在])[{H}])+", word):
         return False
@@ -321,6 +325,8 @@ def known_place(word: str) -> bool:
 
 
 def _is_home(word: str) -> bool:
+    if _IS_LATIN_NAME(word):
+        return True
     if not _IS_PLACE(word) or re.search(
         "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最你]|(?<![和跟与])我|公司|地方|全|[部科组处局院店厂司]$"
         "|[江河湖海溪路街]边上?$",
@@ -331,7 +337,7 @@ def _is_home(word: str) -> bool:
 
 
 def _is_employer(word: str) -> bool:
-    if word in _ORGS:
+    if word in _ORGS or (_IS_LATIN_NAME(word) and word not in entities.PLACES):
         return True
     if (
         word in _SOME_EMPLOYER
@@ -381,17 +387,17 @@ def is_person(word: str) -> bool:
 
 _DULL = LazyPattern(
     "(?:上班|加班|工作|开会|周一|星期一|学习|考试|数学|作业|早起|堵车|排队|人类|男人|女人|运动|老板|甲方|KPI|穷|交房租|"
-    "还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
+    "躺平|发呆|还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
 ).match
 _NOT_LIKED = LazyPattern(
-    r"[你您他她它这那哪谁怎的咱我了着得是到多死]|[吃喝看听玩]$|别人抽|.{1,6}不算|什么|自己|大家|上了|过[的了]|[和跟]你|"
+    r"[你您他她它这那哪谁怎的咱我了着得是到多死]|[吃喝看听玩]$|别人抽|.{1,6}不算|什么|自己|大家|上了|过(?=[的了一个他她])|[和跟]你|"
     r"一个人(?!旅)|饭$|起来|不起|的不是|"
     r"的是|某"
 ).match
 
 
 def _is_taste(word: str) -> bool:
-    return not _NOT_LIKED(word) and not _DULL(word) and "你" not in word and "的是" not in word
+    return not _NOT_LIKED(word) and not _DULL(word) and "戒" not in word and "你" not in word and "的是" not in word
 
 
 def is_pastime(word: str) -> bool:
@@ -411,7 +417,7 @@ _SIGHT = LazyPattern(
 
 
 def _is_sight(word: str) -> bool:
-    return known_place(word) or bool(_SIGHT(word)) or is_foreign(word)
+    return known_place(word) or bool(_SIGHT(word) or _IS_LATIN_NAME(word)) or is_foreign(word)
 
 
 _FOREIGN_TAGS = frozenset("nr nrt nz nt nrfg ns".split())
@@ -456,7 +462,8 @@ TYPES: dict[str, Callable[[str], object]] = {
     "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
     "graduated_from": _is_alma_mater,
     "studies": lambda word: (len(word) > 1 or word in "医法画")
-        and not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
+        and not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好"
+        "|研究生$|硕士$|博士$|本科$", word),
     "name": is_name,
     "nick": _is_nickname,
     "full_name": _is_own_name,
@@ -513,7 +520,10 @@ SAME = {
 
 _CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = LazyPattern(f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
+_JOINTS = LazyPattern(
+    f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})"
+    "|(?<=[A-Za-z])(?:和|跟|与)(?=[A-Za-z]|[^\\x00-\\x7f]{2})|(?<=[^\\x00-\\x7f]{2})和(?=[A-Za-z])"
+)
 _WITH_WHOM = LazyPattern(
     "(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起"
 ).match

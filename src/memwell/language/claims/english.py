@@ -12,6 +12,17 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from memwell.language import entities
+from memwell.language.claims.english_doubt import (
+    ASKED,
+    NO_LONGER,
+    NO_STATEMENT,
+    NOT_AT_ALL,
+    QUOTES,
+    UNREAL,
+    doubts,
+    is_not_meant,
+    without_asides,
+)
 from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
@@ -20,7 +31,7 @@ from memwell.language.claims.english_objects import (
     KIN,
     LANGUAGES,
     NAME,
-    PRESENT,
+    PETS,
     SAME_KIN,
     SECRETS,
     Place,
@@ -35,7 +46,9 @@ from memwell.language.claims.english_objects import (
     place,
     proper,
     several,
+    title,
 )
+from memwell.language.claims.english_paraphrases import DISPUTED, PARAPHRASES, PRESUPPOSED
 from memwell.language.claims.english_predicates import (
     DEGREE,
     HE,
@@ -59,9 +72,8 @@ from memwell.language.claims.english_predicates import (
     until_any_more,
 )
 from memwell.language.claims.english_sayings import (
-    DISPUTED,
-    PARAPHRASES,
-    PRESUPPOSED,
+    DISOWNS,
+    OF_ANOTHER,
     contacts,
     cut,
     dropped_plan,
@@ -83,6 +95,7 @@ from memwell.language.claims.english_subjects import (
     recased,
     together,
 )
+from memwell.language.claims.english_verbs import PRESENT
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -105,16 +118,19 @@ _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 _OWN = LazyPattern(
     r"(?:\W*(?i:(?:but|and|so|oh|well|now|actually|honestly|while|whereas|because|since|though|these days) ){0,3}"
     r"|[^,;:]{0,20}?[,:] )"
-    rf"(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
+    rf"(?P<my>(?i:my|his|her) )?(?:new |current |real |day |main )?(?i:{_WHAT}){_COPULA}"
 ).match
 _IT_IS = LazyPattern(
-    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
-    r"|actually|really|only|just) )*"
+    r"(?:but |and |no,? )?(?:[Ii]t|[Tt]hat|[Mm]ine)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? "
+    r"(?:(?:now|on|in|actually|really|only|just) )*"
     r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
     r"|been|so"
     r"|too|very"
     r"|because|like|called|getting|hard|funny|sad|bad|great|nice|about|what|why|how|when|where|who)\b)"
 ).match
+_TITLED = frozenset(
+    "film movie book novel song album show series play game poem musical opera podcast magazine".split()
+)
 PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "date of birth", "dob", "bday", "b-day"), ("birthday", birthday)),
@@ -216,7 +232,9 @@ class ValueReader(ClauseFinder):
 
     def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
         what = " ".join(found["what"].lower().split())
-        relation, take = PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
+        taste = what.partition(" ")[2].removesuffix(" of all")
+        favourite = (FAVOURITE + taste, title if taste.split(" ")[-1] in _TITLED else phrase)
+        relation, take = PROPERTIES.get(what, favourite)
         if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
             return []
         if relation == "name" and not owner.is_speaker:
@@ -251,7 +269,7 @@ class ValueReader(ClauseFinder):
             return
         for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
             own = _OWN(short, start)
-            if own is not None and start < doubt:
+            if own is not None and own.start("what") < doubt:
                 owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
                 if owner is not None and not (owner.name and "name" in own["what"].lower()):
                     yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
@@ -300,66 +318,6 @@ class ValueReader(ClauseFinder):
 
 
 _MOST_SEARCHED = 2_000
-_QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
-_TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
-_ASIDE = LazyPattern(
-    r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
-    r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
-    r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
-    r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}"
-    r"|contrary to (?:what"
-    r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
-    r"(?:helps|matters)"
-    r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
-    r"wanted|thought I['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
-    r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ "
-    r"you['’]re \w+ \w+)?|(?:for|to) the record|let me (?:correct|rephrase|clarify|fix) (?:that|this|myself)"
-    r"|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
-    r"|I (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or "
-    r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
-    r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
-    r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
-    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
-    r"|confirmed)"
-    r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|(?:I (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
-    r"|also )?know(?: that)?|I (?:guess"
-    r"|suppose)(?= I should)"
-    r"|(?:just )?(?:an? )?(?:quick |friendly |gentle |little )?reminder(?: that)?|let me (?:introduce myself"
-    r"|tell you(?: that)?|explain)"
-    r"|I was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
-    r"|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
-    r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
-    r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
-    r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
-    r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
-    r"|note)(?: that)?"
-    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
-    r"|(?<=\bNo, )I said(?: that)?(?= I\b)|I never said (?:that )?I\b[^,;:.!?]{2,40}(?=,)"
-    r"|strictly speaking|please (?:note|remember|correct your notes"
-    r"|update your notes|be aware)(?: that)?|note "
-    r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
-    r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
-    re.IGNORECASE,
-)
-_JOKE = LazyPattern(
-    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
-    r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
-    r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
-    r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia|mordor|wakanda"
-    r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b",
-    re.IGNORECASE,
-).search
-_NOT_AT_ALL = LazyPattern(
-    r"\W*(?:(?:not|psych)\W*\Z|(?:(?:well|ok|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
-    r"|mind|dreams?|bathtub"
-    r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
-    re.IGNORECASE,
-).match
-_QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _RECTIFIES = LazyPattern(
     r"\W*(?:sorry|no|nope|wait|oops|whoops|(?:well|actually),? (?:no\b|not\b)|correction|scratch|hang on|hold on"
     r"|typo)\b",
@@ -425,74 +383,6 @@ def _taken_back(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
     return gone
 
 
-_JOKES_AT_END = LazyPattern(
-    r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
-).search
-_UNSURE = LazyPattern(
-    r",? (?:maybe|perhaps|probably|possibly|I think|I guess|I suppose|not sure(?: though)?"
-    r"|if I remember (?:right|correctly)"
-    r"|or something(?: like that)?)[.!…\s]*\Z",
-    re.IGNORECASE,
-).search
-_IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|(?<=\d )in (?!recent|human)[a-z]+ years"
-    r"|for the (?:\w+th"
-    r"|third) time"
-    r"|since birth|"
-    r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
-    r"|losing|when)|"
-    r"(?:professional|certified|full-time|world-class|expert|champion|licensed) (?!\w+ (?:at|for"
-    r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
-    r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
-    r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
-    r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
-    r"|(?:ceo|king|queen|mayor|president|master) of [a-z]+(?=\W*\Z)|hobby is (?:cancel|los|avoid|complain|procrastinat)\w*"
-    r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
-    r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
-    r"|dust))\b",
-    re.IGNORECASE,
-).search
-_FICTION = LazyPattern(
-    r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay|dialogue|script"
-    r"|tweet|card|sign|voicemail|out-of-office)\b[^:.!?]{0,25}: |"
-    r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
-    r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
-    r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
-    r"sticker|t-shirt|for this exercise|role-?play|hypothetically|in another life|in a past life|"
-    r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare"
-    r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
-    r"|says|said|reads|is|was)|"
-    r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
-    r"|as the saying)\b",
-    re.IGNORECASE,
-).search
-_NO_STATEMENT = LazyPattern(
-    r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
-    r"|imagine|pretend|until|whether|would|could|should|do|does|"
-    r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
-    r"|let(?! me)|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
-    r"|\A\s*>",
-    re.IGNORECASE,
-).match
-_UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
-_DOUBT = LazyPattern(
-    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
-    r"|think|thought|say|guess|believe)\b)"
-    r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
-    r"though|dreamed|dreamt|lied|another life)"
-    r"|said(?! goodbye)|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings|reads|repeating|chanting"
-    r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
-    r"|(?: \w+){1,4}: ))\b",
-    re.IGNORECASE,
-)
-_RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search
-_ASKED = LazyPattern(
-    r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
-    r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
-    re.IGNORECASE,
-).search
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
     "joined likes dislikes name speaks diet nationality hobby studies".split()
@@ -552,9 +442,16 @@ class EnglishReader(ValueReader):
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
-        if _NOT_AT_ALL(sentence):
+        jest = NOT_AT_ALL(sentence)
+        if jest is not None:
             # What was said in jest was never said.
-            return [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
+            before = {_about(one) for one in self._before}
+            gone = [one._replace(negated=True, start=0, end=len(sentence), confidence=0.0) for one in self._before]
+            # "Just kidding, it's Kwame"
+            rest = self(" " * jest.end() + sentence[jest.end() :]) if before and jest.end() < len(sentence) else []
+            return gone + [one for one in rest if _about(one) in before]
+        if self._before and NO_LONGER(sentence):
+            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
@@ -568,12 +465,46 @@ class EnglishReader(ValueReader):
                 for one in found
             ]
         found += _ages(text, found)
+        found += self._disowned(text, found) + self._of_another(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
+
+    def _disowned(self, text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+        """What is another's, and was never the speaker's: "I have a dog. It's my wife's"."""
+        theirs = DISOWNS(text, 0, min(len(text), _MOST_SEARCHED))
+        if theirs is None:
+            return []
+        said = [one for one in found if one.object_start <= theirs.start()]
+        before = [one._replace(object=one.object or text[one.object_start : one.object_end]) for one in said]
+        return [
+            one._replace(start=0, end=len(text), negated=True, confidence=0.0)
+            for one in before or self._before
+            if one.relation in ("pet", "owns") and not (one.subject or one.kin)
+        ]
+
+    def _of_another(self, text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+        """What is true of a relative, and not of the speaker: "I don't play golf, that's my brother"."""
+        theirs = OF_ANOTHER(text, 0, min(len(text), _MOST_SEARCHED))
+        if theirs is None:
+            return []
+        said = [one for one in found if one.object_start < theirs.start()]
+        before = [one._replace(object=one.object or text[one.object_start : one.object_end]) for one in said]
+        # "thats my brothers"
+        word = next(one for one in (theirs["kin"].removesuffix("s"), theirs["kin"]) if one in KIN)
+        kin, at = SAME_KIN.get(word, word), theirs.start()
+        mine = [
+            one._replace(object_start=at, object_end=at, start=at, end=theirs.end())
+            for one in before or self._before
+            if one.object and one.relation in _PLAIN | {"birthday", "phone", "email"} and not (one.subject or one.kin)
+        ]
+        gone = [one._replace(negated=True) for one in mine if not one.negated]
+        if gone and not theirs["sorry"]:
+            return []
+        return gone + [one._replace(negated=False, kin=kin, kind=STATE) for one in mine if one.kind != PAST]
 
     def _rectified(self, sentence: str, found: list[RuleMatch]) -> list[RuleMatch]:
         """The negations of what the sentence before stated, where this one says another value instead."""
@@ -590,17 +521,17 @@ class EnglishReader(ValueReader):
 
     def _is_quoted(self, sentence: str) -> bool:
         """Whether a sentence begins in a quotation that another one opened."""
-        quoted, self._quoted = self._quoted, self._quoted ^ bool(len(_QUOTES.findall(sentence)) % 2)
+        quoted, self._quoted = self._quoted, self._quoted ^ bool(len(QUOTES.findall(sentence)) % 2)
         return quoted
 
     def _statements(self, sentence: str) -> list[RuleMatch]:
         """What a sentence states, and what it takes for granted."""
-        text = _without_asides(sentence)
+        text = without_asides(sentence)
         short = text[:_MOST_SEARCHED]
-        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]) or _UNSURE(text[-40:]):
+        if is_not_meant(text):
             return []
         found = self._stated_in(text, short)
-        if not (_UNREAL(text) or _IS_OVER(short)):
+        if not (UNREAL(text) or _IS_OVER(short)):
             for way in PRESUPPOSED:
                 known = {one.relation for one in found}
                 found += [one for one in self._paraphrased(short, len(text), (way,)) if one.relation not in known]
@@ -611,13 +542,13 @@ class EnglishReader(ValueReader):
         if corrected:
             return corrected
         asked = "?" in text[-4:]
-        refused = _NO_STATEMENT(text) is not None
+        refused = NO_STATEMENT(text) is not None
         before = self._person
-        found = [] if _UNREAL(text) else list(self._mentions(text, short))
+        found = [] if UNREAL(text) else list(self._mentions(text, short))
         if before is not None and _BEGINS_WITH_PRONOUN(text):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
-        if not _UNREAL(text):
+        if not UNREAL(text):
             found += self._paraphrased(short, len(text), _ALSO_ASKED)
         if refused:
             return found
@@ -626,19 +557,25 @@ class EnglishReader(ValueReader):
         if topic is not None:
             self._topic = _topic_of(topic)
         if asked:
-            question = _ASKED(text)
+            question = ASKED(text)
             if question is None:
                 self._notes_unnamed(short)
                 return found
             stop = question.start()
-        doubt, resumed = _doubts(text, stop)
+        doubt, resumed = doubts(text, stop)
         found += self._introduces(short[:doubt])
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
         found += self._so_too(short[:doubt], found)
         found += self._wronged(text)
-        return found
+        # "I don't have a son, I have a daughter, Elif"
+        has = {_about(one) for one in found if not one.negated and one.relation in OF_PEOPLE}
+        return [
+            one
+            for one in found
+            if not (one.negated and one.object_start == one.object_end and not one.object) or _about(one) not in has
+        ]
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
@@ -833,7 +770,9 @@ class EnglishReader(ValueReader):
         if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
             return []
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
-        return self._called(text, clause, places, owner, subject, negated=said.negated)
+        # "My first wife was called Jean"
+        was = said.tense == "past" and subject.relation in ("married_to", "partner")
+        return self._called(text, clause, places, owner, subject, negated=said.negated or was)
 
     def _so_too(self, text: str, found: list[RuleMatch]) -> Iterator[RuleMatch]:
         """The same of another: "I'm vegan, and so is my wife", "my brother is too"; the contrary: "…, not me"."""
@@ -904,6 +843,8 @@ def _meant(
 ) -> tuple[str, Subject, list[Place], bool] | None:
     """The relation that a frame states, of whom, the objects, and whether it is denied; None when it states nothing."""
     relation = relation_left(frame.relation, text, places[0], subject)
+    if relation == "owns" and text[slice(*places[0])].lower().rsplit(maxsplit=1)[-1] in PETS:
+        relation = "pet"
     if relation == "name" and not subject.is_speaker:
         relation, subject = subject.relation if subject.kin else "", SPEAKER
     if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
@@ -935,22 +876,6 @@ def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> li
             )
         )
     return found
-
-
-def _without_asides(sentence: str) -> str:
-    """The sentence with the same length, quotations and talk about the talk blanked."""
-    if '"' in sentence or "“" in sentence:
-        sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    return _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
-
-
-def _doubts(text: str, stop: int) -> tuple[int, int]:
-    """Where the statements of a sentence cease, and from where they are resumed."""
-    doubt = _DOUBT.search(text, 0, stop)
-    if doubt is None:
-        return stop, stop
-    resumed = None if doubt["unreal"] else _RESUMES(text, doubt.end(), stop)
-    return doubt.start(), stop if resumed is None else resumed.start()
 
 
 def _topic_of(found: re.Match[str]) -> tuple[Subject, str, Taker]:

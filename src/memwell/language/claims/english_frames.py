@@ -32,8 +32,8 @@ from memwell.language.claims.english_objects import (
     phrases,
     proper,
     several,
-    verb_forms,
 )
+from memwell.language.claims.english_verbs import verb_forms
 from memwell.language.patterns import LazyPattern
 
 _O = OBJECT
@@ -62,6 +62,7 @@ add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("get; manage", rf"by in {_O}", "speaks", several(listed(LANGUAGES)))
+add("learn; pick", rf"(?:up )?{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), HAPPENS, after="done")
 add(
     "be",
     rf"an? native (?:speaker of )?{_O}",
@@ -186,7 +187,11 @@ add(
     confidence=0.85,
 )
 add(
-    "date; see; be engage", rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "partner", name, after="ing"
+    "date; see; be engage",
+    rf"(?:to )?(?P<o>(?:[{UPPER}]|(?:an? \w+|someone) (?:called|named) )\S.*)",
+    "partner",
+    name,
+    after="for some time",
 )
 add("be engage; be propose", rf"(?:to )?(?:by )?(?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 add(
@@ -251,7 +256,7 @@ add(
 add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
 add(
     "be",
-    rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:[a-z]+,? "
+    rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:(?:[a-z]+ )?[a-z]+[,:]? "
     rf")?(?P<o>[{UPPER}]\S.*)",
     "child",
     names,
@@ -280,7 +285,7 @@ _GOT = r"(?:got |myself |ourselves |us |just )*"
 add("keep", rf"(?:(?!the\b){_AN})?(?!the\b){_O}", "pet", several(listed(PETS)), confidence=0.8)
 add("have; own", rf"{_GOT}(?:any |{_AN})?(?!to\b|not?\b){_O}", "pet", several(_PET), confidence=0.85)
 add(
-    "get; adopt; buy; rescue; foster; take; bring",
+    "get; adopt; buy; rescue; foster; take; bring; welcome",
     rf"(?:in |home |myself |ourselves |us )*{_AN}{_O}",
     "pet",
     several(_PET),
@@ -288,6 +293,7 @@ add(
     confidence=0.85,
 )
 add("be give; be gift", rf"{_AN}{_O}", "pet", several(_PET), BEGINS, confidence=0.85)
+add("be give; be gift", rf"{_AN}{_O}", "owns", listed(THINGS, most=4), BEGINS)
 add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 add("own; co-own", rf"(?!half\b|most\b)(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
@@ -309,8 +315,9 @@ add(
 )
 add("drive; ride", rf"(?!.* for )(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add(
-    "sell; trade; pawn; scrap; ditch",
-    r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*?)(?=\s(?:to|on|at|last|this|yesterday|today) |[,.;!]|\Z)",
+    "sell; trade; pawn; scrap; ditch; swap",
+    r"(?:in |off )?(?:my|our|the|his|her) (?!story\b|soul\b|idea|tickets?\b|shares?\b)(?P<o>\S.*?)(?=\s(?:for|to|on"
+    r"|at|last|this|yesterday|today) |[,.;!]|\Z)",
     "owns",
     phrase,
     ENDS,
@@ -323,6 +330,14 @@ add(
     BEGINS,
 )
 add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
+add("upgrade; switch; change; go", rf"from (?:an?|my) (?P<o>[{UPPER}]\S*) to an? ", "owns", make, ENDS)
+add(
+    "upgrade; switch; change; go",
+    rf"from (?:an?|my) [{UPPER}]\S* to an? (?P<o>[{UPPER}]\S.*)",
+    "owns",
+    make,
+    BEGINS,
+)
 add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
@@ -337,7 +352,11 @@ add(
     HAPPENS,
 )
 add(
-    "treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS
+    "treat; splash; splurge",
+    r"(?:myself|ourselves|himself|herself|out)? ?(?:to|on) (?P<o>(?:an?|the|some|two|new) \S.*)",
+    "bought",
+    phrases,
+    HAPPENS,
 )
 add(
     "get",
@@ -389,11 +408,20 @@ add("eat; drink", _O, "likes", likings, confidence=0.7, after="over")
 add("stop; quit", rf"(?:liking|loving|enjoying|eating|drinking) {_O}", "likes", likings, ENDS)
 add(
     "give",
-    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)",
+    r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b|(?!smoking|drinking"
+    r"|vaping)[a-z]+ing\b)\S.*)",
     "likes",
     likings,
     ENDS,
 )
+add(
+    "quit; ditch",
+    r"(?P<o>sugar|caffeine|coffee|meat|dairy|gluten|chocolate|soda)\b",
+    "likes",
+    anything,
+    ENDS,
+)
+add("do; follow; try", rf"(?:the |an? )?{_O}", "diet", listed(DIETS), after="ing")
 add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O}", "hobby", phrase, ENDS)
 add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 add(
@@ -473,7 +501,7 @@ add(
 )
 add(
     "collect",
-    r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|bills\b|parking\b|regrets\b|debts\b"
+    r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|unread\b|bills\b|parking\b|regrets\b|debts\b"
     r"|excuses\b|our\b|data\b|rent\b)\S.*)",
     "hobby",
     phrases,
@@ -499,7 +527,15 @@ add(
 )
 add("swap; trade; drop; ditch", rf"(?!nursing|teaching)[a-z][a-z -]{{2,20}}? for {_O}", "hobby", pastime, BEGINS)
 add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
-add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
+add("stop; quit; drop", rf"(?:doing )?{_O}", "hobby", pastime, ENDS)
+add("give", rf"up (?:doing )?{_O}", "hobby", pastime, ENDS)
+add(
+    "give",
+    rf"(?:my|our|the) (?P<o>\S.*?) (?:away|to (?:my|our|an?|the|[{UPPER}]))",
+    "owns",
+    listed(THINGS, most=3),
+    ENDS,
+)
 add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
 add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w ]{{1,25}}?) fan\b", "likes", anything)
 add("be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything)
@@ -513,6 +549,17 @@ add(
 add("believe", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 
 # Travel.
+add("climb; hike; trek", rf"(?:up |to the top of )?(?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
+add("set", rf"foot in (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
+add(
+    "be",
+    rf"(?:over |out |down |up )?in (?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*) (?:for (?:work|a|the|my|our)|on (?:business"
+    rf"|holiday|vacation"
+    rf"|leave|honeymoon))\b",
+    "visited",
+    proper,
+    HAPPENS,
+)
 add(
     "go",
     rf"(?:camping|hiking|skiing|climbing|cycling|sailing|diving|backpacking|kayaking|fishing) (?:in|around|through|on) "
@@ -594,7 +641,7 @@ FORMS = verb_forms(
         "catch take enter run compete perform play present launch open publish sign undergo bring come travel head "
         "leave fly name go have lose find spill expect register sign tie end share understand hand donate throw eat "
         "cook coach make watch win hear wait sit walk talk write send ask seem look happen use remember forget "
-        "mention replace".split()
+        "mention replace climb trek set splash splurge welcome report upgrade".split()
     )
 )
 """What each form of a known verb may be."""

@@ -83,7 +83,8 @@ OBJECT = r"(?P<o>\S.*)"
 _O = OBJECT
 _HERE = (
     r"(?:right |just |back |over |here |out |up |down |near |still |happily |currently |alone |together "
-    r"|permanently |now |again |full[- ]time |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
+    r"|permanently |now |again |full[- ]time |with (?:my|our) (?:parents|mum|mom|dad|folks|family|gran|sister"
+    r"|brother) |(?:on|by) (?:my|his|her|their) own |by (?:my|him|her)self )*"
 )
 _JOINED_TO = (
     r"(?:here |over |back |across |out |up |down |again |on |away |house,? |home |permanently |abroad |all the "
@@ -259,7 +260,8 @@ add(
     "do; handle; run",
     r"(?:the |all (?:the )?)?(?:payroll|marketing|sales|admin|accounts|accounting|hr|HR|IT|tech support|support|logistics"
     r"|customer (?:service|support)|design|research|security|maintenance|PR|finance|legal|data|QA|books|reception"
-    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights) (?:at|for) (?P<o>\S.*)",
+    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights)(?: as an? [a-z ]{3,20}?)? (?:at|for) (?:the )?(?:local "
+    r"|nearby )?(?P<o>\S.*)",
     "works_at",
     employer,
     after="present",
@@ -295,8 +297,21 @@ add(
     proper,
     BEGINS,
 )
+_SITES = (
+    r"(?!(?:Facebook|Instagram|Twitter|LinkedIn|TikTok|Tinder|Strava|WhatsApp|Snapchat|Reddit|Netflix|Duolingo"
+    r"|Bumble|Hinge)\b"
+    r"(?! (?:for|to) ))"
+)
+"""What people also join and quit as users."""
 add("join", rf"the (?P<o>{_SERVICES})\b", "works_at", anything, BEGINS)
-add("join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7)
+add(
+    "join",
+    rf"(?:the )?{_SITES}(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)",
+    "works_at",
+    proper,
+    BEGINS,
+    confidence=0.7,
+)
 add(
     "get; land; have; find; accept; take; score; snag",
     rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post|offer)(?: as [^,;]{{1,40}}?)? (?:at|with|from) "
@@ -360,17 +375,19 @@ add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
+add("report", rf"to (?:the|my|our) [\w ]{{2,20}}? (?:at|of) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="present")
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; build; fix; test",
-    rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
+    rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?:the )?(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     after="present",
 )
 add(
     "be",
-    rf"(?:on|in|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse"
+    rf"(?:on|in|behind|(?:a )?part of|a member of) the [a-z ]{{0,20}}?(?:counter|bar|wheel|shop floor|shift|team"
+    rf"|department|board|staff|kitchen|warehouse"
     rf"|checkouts?|tills?|reception|front desk|production line|ward|crew|payroll) (?:at|of|for) (?:the )?"
     rf"(?P<o>[{UPPER}]\S.*)",
     "works_at",
@@ -393,6 +410,7 @@ add(
 )
 add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
 add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
+add("make; earn", r"(?:my|a|his|her) living (?:by )?(?P<o>[a-z]+ing [a-z][a-z ]{2,30})", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) (?:at|with) {_O}", "works_at", employer)
 add("clock; intern; temp; toil", rf"(?:in |on |away )?(?:at|for|with) {_O}", "works_at", employer)
@@ -415,12 +433,12 @@ add(
 )
 add(
     "leave; quit; resign; retire; lose",
-    rf"(?:from )?(?:my (?:old |previous )?(?:job|position|role|post) (?:at|with) ){_O}",
+    rf"(?:from )?(?:my (?:[a-z]+ )?(?:job|position|role|post) (?:at|with) ){_O}",
     "works_at",
     employer,
     ENDS,
 )
-add("quit", rf"(?:working (?:at|for) )?(?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, ENDS)
+add("quit", rf"(?:working (?:at|for) )?(?:the )?{_SITES}(?P<o>[{UPPER}]\S.*)", "works_at", proper, ENDS)
 add("resign; retire; step", r"(?:down )?(?:from|at) (?:my job at )?(?P<o>(?!work|my)\S.*)", "works_at", employer, ENDS)
 add(
     "quit; leave",
@@ -512,6 +530,7 @@ add(
     ENDS,
 )
 add("move", rf"(?:on|away) from (?P<o>{_TRADES})\b", "occupation", anything, ENDS)
+add("be", rf"(?:done|finished|through) with (?P<o>{_TRADES})\b", "occupation", anything, ENDS, after="present")
 add("trade; swap; leave", rf"(?P<o>{_TRADES}) for [a-z]", "occupation", anything, ENDS)
 add("trade; swap; leave", rf"(?:{_TRADES}) for (?P<o>{_TRADES})\b", "occupation", anything, BEGINS)
 add("start; begin", rf"(?:out |over |again |work |a job )*as (?:an?|the) {_O}", "occupation", trade, BEGINS)
@@ -581,10 +600,26 @@ add(
     after="ing",
 )
 add("do; study; take", _O, "studies", several(listed(FIELDS, most=3)), after="ing")
+add(
+    "be",
+    r"(?:half-?way|part-?way|midway|most of the way) through (?:an?|my) (?:[\w'’-]+(?: degree)? in )?(?P<o>[a-z][a-z"
+    r" ]{2,25}?)"
+    r"(?: degree| course| apprenticeship| PhD| master['’]?s)?(?=\s*(?:\Z|[,.;!]|at\b|and\b))",
+    "studies",
+    field,
+)
+add(
+    "be",
+    rf"an? (?:[\w'’-]+ ){{0,2}}?(?:student|candidate|undergrad|undergraduate|postgrad) (?:in|of) {_O}",
+    "studies",
+    field,
+)
 add("drop; ditch; quit; abandon", r"(?:out of )?(?P<o>[a-z]\S.*)", "studies", listed(FIELDS, most=3), ENDS)
 add(
     "do; pursue; take; work; write",
-    rf"(?:on )?(?:an?|my|his|her|the) (?:[\w-]+ ){{0,6}}?(?:at|with) (?P<o>[{UPPER}].*)",
+    rf"(?:on )?(?:an?|my|his|her|the) (?!(?:new )?(?:post|job|role|position|shift|contract)\b)(?:[\w-]+"
+    rf" ){{0,6}}?(?:at|with) "
+    rf"(?P<o>[{UPPER}].*)",
     "studies_at",
     school,
     after="ing",
@@ -703,7 +738,7 @@ add(
 )
 add(
     "give; abandon; quit; drop",
-    r"(?:up )?(?:on )?my (?P<o>[a-z ]{3,25}?) (?:degree|course|studies|major)\b",
+    r"(?:up )?(?:on )?(?:my|the) (?P<o>[A-Za-z ]{3,25}?) (?:degree|course|studies|major)\b",
     "studies",
     field,
     ENDS,

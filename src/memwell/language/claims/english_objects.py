@@ -1,6 +1,6 @@
 """The words that the English rules know, and the objects of English statements.
 
-First relatives, animals, professions, languages, the forms of verbs and stop words; then how a name, a place, an employer,
+First relatives, animals, professions, languages and stop words; then how a name, a place, an employer,
 a profession, an age or a phrase is cut out of a sentence.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from memwell.language import entities
+from memwell.language.claims.english_verbs import ING, verb_forms
 from memwell.language.patterns import LazyPattern
 
 
@@ -44,6 +45,7 @@ _RELATIONS = {
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
     **dict.fromkeys(("ex-husband", "ex-wife", "missus"), "married_to"),
+    "little one": "child",
     **dict.fromkeys(("other half", "better half", "significant other"), "partner"),
     **dict.fromkeys(("business partner", "lab partner"), "colleague"),
     **dict.fromkeys(("climbing partner", "training partner", "dance partner", "tennis partner"), "friend"),
@@ -89,7 +91,6 @@ CALLED_BY_KIN = _set(
 ADULTS = _set("boss husband wife mother father grandmother grandfather manager partner boyfriend girlfriend parents")
 TELLS_APART = _set("older younger elder eldest youngest oldest little big twin middle other second first")
 """Words that tell one relative from another of the same kind."""
-"""Words before a relative who is one no longer; *old* only of a boss."""
 
 # Animals and things.
 
@@ -100,6 +101,7 @@ _ANIMALS = _set(
     "chinchilla gerbil mouse rat iguana python donkey alpaca tarantula axolotl hedgehog sheep pig duck hen hens goose "
     "lurcher dogs cats puppies kittens rabbits bunnies hamsters parrots birds turtles tortoises snakes horses "
     "chickens goats pup pups guinea-pig budgie budgies parakeet ferrets lizards geckos ponies rats mice donkeys "
+    "cockatoo macaw siamese ragdoll koi "
     "alpacas ducks geese pigs tabby kitty doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
 
@@ -142,7 +144,7 @@ OCCUPATIONS = _set(
     "undertaker usher vet vicar waiter waitress trucker cop cabbie conductor concierge chauffeur entrepreneur critic "
     "athlete aide envoy diver bricklayer veterinary-nurse headmaster headmistress dean bouncer butler maid cleaner "
     "caretaker lumberjack butcher engineer translator editor doorman milkman handyman choreographer pa therapist "
-    "freelancer pathologist midwives chemist dancer mathematician electrician"
+    "freelancer marine pathologist midwives chemist dancer mathematician electrician"
 )
 OCCUPATION_ENDINGS = (
     "ologist ographer eer smith wright keeper maker worker writer teacher driver designer developer officer manager "
@@ -268,7 +270,7 @@ FIELDS = _set(
     "French German Spanish English accountancy physiotherapy ecology genetics"
 )
 ACTIVITIES = _set(
-    "yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour "
+    "comedy yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour "
     "boxing improv origami gardening photography woodwork woodworking carpentry meditation aikido taekwondo kung-fu "
     "salsa tango ballroom gymnastics athletics yoga zumba marathons triathlon beekeeping astronomy genealogy bonsai "
     "falconry birdwatching birding kickboxing bouldering kayaking geocaching scrapbooking jiu-jitsu capoeira spinning "
@@ -331,7 +333,7 @@ AFTER_NOUN = _set(
     "called to of "
     "anymore again working living these right although though if also then myself back until before after "
     "named whose "
-    "during over about this last yesterday today already recently again just we i any instead near all not always "
+    "into during over about this last yesterday today already recently again just we i any instead near all not always "
     "until till next there is are was years months early late once twice most diet lol btw tho rn myself, yet ever"
 )
 UNFINISHED = _set(
@@ -339,7 +341,7 @@ UNFINISHED = _set(
     "maybe even then unique complex"
 )
 POINTING = _set(
-    "it this that these those them you your they they're he she him his her their there here it's that's you're "
+    "he's she's it this that these those them you your they they're he she him his her their there here it's that's you're "
     "you've i i'm i've we're us we idea way feeling sound fact how what"
 )
 KNOWN_TO_ALL = _set(
@@ -359,74 +361,8 @@ NO_ALLERGENS = _set(
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "
-    "gibberish"
+    "gibberish worrying crying googling netflix snacking sleeping"
 )
-
-# Verbs.
-
-_IRREGULAR = """
-be was been being; have had had having; do did done doing; go went gone going; come came come coming
-get got gotten getting; become became become becoming; begin began begun beginning; leave left left leaving
-quit quit quit quitting; buy bought bought buying; sell sold sold selling; teach taught taught teaching
-speak spoke spoken speaking; drive drove driven driving; ride rode ridden riding; run ran run running
-swim swam swum swimming; sing sang sung singing; give gave given giving; grow grew grown growing
-lose lost lost losing; meet met met meeting; see saw seen seeing; split split split splitting
-break broke broken breaking; put put put putting; take took taken taking; let let let letting; fly flew flown flying
-hit hit hit hitting; bring brought brought bringing; keep kept kept keeping; read read read reading
-know knew known knowing; choose chose chosen choosing; throw threw thrown throwing; make made made making
-spend spent spent spending; lay laid laid laying; bear bore born bearing; hate hated hated hating; die died died dying
-stand stood stood standing; eat ate eaten eating; drink drank drunk drinking; swap swapped swapped swapping
-plan planned planned planning; stop stopped stopped stopping; drop dropped dropped dropping
-outgrow outgrew outgrown outgrowing; wed wed wed wedding; write wrote written writing; draw drew drawn drawing
-wear wore worn wearing; hold held held holding; cut cut cut cutting; hand handed handed handing
-shut shut shut shutting; find found found finding; win won won winning; hang hung hung hanging; feel felt felt feeling
-hail hailed hailed hailing; knit knitted knitted knitting; jog jogged jogged jogging; can could could canning
-sack sacked sacked sacking; fall fell fallen falling; pick picked picked picking; pay paid paid paying
-bet bet bet betting; adopt adopted adopted adopting; travel travelled travelled travelling
-transfer transferred transferred transferring; cancel cancelled cancelled cancelling; dump dumped dumped dumping
-own owned owned owning; call called called calling; co-own co-owned co-owned co-owning
-enrol enrolled enrolled enrolling; bake baked baked baking; hike hiked hiked hiking; ski skied skied skiing
-tie tied tied tying; commit committed committed committing; refer referred referred referring
-prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
-expel expelled expelled expelling; scrap scrapped scrapped scrapping; step stepped stepped stepping
-sublet sublet sublet subletting; snag snagged snagged snagging; wind wound wound winding
-rear reared reared rearing; chuck chucked chucked chucking
-"""
-PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"
-
-
-def _regular(verb: str) -> tuple[str, str, str]:
-    if verb.endswith("e"):
-        return f"{verb}d", f"{verb}d", f"{verb[:-1]}ing"
-    if verb.endswith("y") and verb[-2] not in "aeou":
-        return f"{verb[:-1]}ied", f"{verb[:-1]}ied", f"{verb}ing"
-    return f"{verb}ed", f"{verb}ed", f"{verb}ing"
-
-
-def _third(verb: str) -> str:
-    if verb in ("have", "be"):
-        return {"have": "has", "be": "is"}[verb]
-    if verb.endswith("y") and verb[-2] not in "aeou":
-        return f"{verb[:-1]}ies"
-    return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"
-
-
-def verb_forms(verbs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The forms of verbs: by form, what it may be (``PRESENT`` …) of which verb."""
-    known = {one.split()[0]: tuple(one.split()[1:]) for one in _IRREGULAR.replace("\n", ";").split(";") if one.strip()}
-    found: dict[str, dict[str, str]] = {}
-    for verb in verbs:
-        past, participle, ing = known.get(verb) or _regular(verb)
-        pairs = ((verb, PRESENT), (_third(verb), THIRD), (past, PAST_FORM), (participle, PARTICIPLE), (ing, ING))
-        for form, what in pairs:
-            found.setdefault(form, {}).setdefault(what, verb)
-    for form, other in (("traveled", "travelled"), ("traveling", "travelling"), ("canceled", "cancelled")):
-        if other in found:
-            found[form] = found[other]
-    if "get" in found:
-        found["got"][PARTICIPLE] = "get"
-    return found
-
 
 Place: TypeAlias = tuple[int, int]
 Taker: TypeAlias = Callable[[str, int, int], list[Place]]
@@ -655,6 +591,7 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
         (words[-1] in NO_EMPLOYERS and not what)
         or words[0] in NO_EMPLOYERS
         or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
+        or words[-1] in PETS
     )
     called = None if no else _NAMED_SO(sentence, common.end(), end)
     return [] if no else [common.span("o") if called is None else called.span(1)]
@@ -665,6 +602,18 @@ def phrase(sentence: str, start: int, end: int) -> list[Place]:
     last = _phrase_end(sentence, start, end)
     comma = sentence.find(",", start, last)
     return _named(sentence, start, last if comma < 0 else comma)
+
+
+_TITLE = LazyPattern(
+    rf"[\"“](?P<o>[^\"“”]{{1,60}})[\"”]|(?P<title>[{UPPER}\d][\w'’-]*(?: [\w'’-]+){{0,3}}?(?:, [{UPPER}][\w'’-]*"
+    rf"(?: [{UPPER}][\w'’-]*)*)+)(?=\s*(?:\Z|[.!;]|and my\b))"
+).match
+
+
+def title(sentence: str, start: int, end: int) -> list[Place]:
+    """The title of a work; it may have a comma: "Paris, Texas"."""
+    found = _TITLE(sentence, start, len(sentence))
+    return phrase(sentence, start, end) if found is None else [found.span("o" if found["o"] else "title")]
 
 
 def phrases(sentence: str, start: int, end: int) -> list[Place]:
@@ -875,7 +824,13 @@ def is_job(word: str) -> bool:
     """Whether a word is a profession, by a list or by its ending."""
     if word in OCCUPATIONS:
         return True
-    if word in NO_OCCUPATIONS or word in NATIONALITIES or word in DIETS or len(word) < 5:
+    if (
+        ("-" in word and word in KIN)
+        or word in NO_OCCUPATIONS
+        or word in NATIONALITIES
+        or word in DIETS
+        or len(word) < 5
+    ):
         return False
     return word.endswith(_JOB_ENDINGS) and not word.endswith(("ent", "ant"))
 
@@ -936,7 +891,7 @@ _AGE = LazyPattern(
 ).match
 _AGE_END = LazyPattern(
     r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|years of age\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this"
-    r"|already|next|yesterday|recently|but|so|as|"
+    r"|already|next|going on|yesterday|recently|but|so|as|"
     r"not|since|these|any|yet|earlier|before|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
 ).match
 
@@ -949,8 +904,14 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
     return [found.span("o")] if _AGE_END(sentence, found.end()) else []
 
 
+_ORDINALS = (
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|\w+teenth|tenth|eleventh|twelfth|twentieth|thirtieth"
+    r"|(?:twenty|thirty)-\w+)"
+)
 BIRTHDAY = LazyPattern(
-    r"(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
+    rf"(?:the )?{_ORDINALS} of (?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December)(?:,? \d{4})?"
+    r"|(?:the )?(?:[A-Z][a-z]{2,8}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|january|february|march|april"
     r"|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "

@@ -15,16 +15,12 @@ from memwell.language.claims.english_objects import (
     ADULTS,
     CITIES,
     EMPLOYERS,
-    ING,
     KIN,
     NUMBERS,
-    PARTICIPLE,
-    PAST_FORM,
-    PRESENT,
-    THIRD,
     Place,
     Taker,
 )
+from memwell.language.claims.english_verbs import ING, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -247,7 +243,7 @@ def agrees(clause: Clause, said: Predicate, subject: Subject) -> bool:
 def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, subject: Subject) -> bool:
     """Whether the predicate has what the frame needs."""
     need = frame.after
-    if said.can and not (said.negated and need == "cannot") and need != "can" and said.verb != "speak":
+    if said.can and not (said.negated and need == "cannot") and need != "can" and frame.relation != "speaks":
         return False
     if not need or need == "degree":
         return True
@@ -258,6 +254,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
             or (frame.relation == "lives_in" and _OTHERS_LIVE(text, max(0, clause.start - 60), clause.start))
         ),
         "been": lambda: said.tense == "perfect",
+        "done": lambda: said.form != ING,
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
@@ -266,6 +263,8 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
+        # "I'm seeing Tom tomorrow" is an appointment.
+        "for some time": lambda: said.tense in ("ing", "perfect") and not _SOON(text, clause.start, clause.end + 1),
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
@@ -289,6 +288,14 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
     return checks[need]()
 
 
+_SOON = LazyPattern(
+    r"\b(?:tomorrow|tonight|later|next|soon|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|this (?:week\w*|afternoon|evening"
+    r"|morning)|at (?:\d|noon|lunch)|in (?:an|\d+|two|three) (?:hours?|minutes|days|weeks?)|for (?:lunch|dinner"
+    r"|coffee|a))\b",
+    re.IGNORECASE,
+).search
+
+
 def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, bool] | None:
     """The kind of the statement and whether it is negated; None when it states nothing."""
     mode, tense = frame.mode, said.tense
@@ -301,6 +308,9 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
     if frame.after in ("cannot", "never does"):
         return STATE, False
     if mode == HOLDS or (said.passive and tense == "present" and mode == BEGINS):
+        if tense == "past" and frame.relation == "from" and not said.negated:
+            # Where someone was from, they are from.
+            return STATE, False
         if tense == "past":
             return (
                 (PAST, False) if frame.relation in _LEFT_BEHIND and not said.negated and clause.how != "bare" else None
@@ -322,7 +332,7 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
 
 def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
     """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
-    if relation == "works_at" and _READING(text, place[1]):
+    if relation == "works_at" and (_READING(text, place[1]) or _NEW_SCHOOL(text)):
         return "studies_at"
     if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
         return "studies_at"
@@ -351,6 +361,7 @@ _TERM = LazyPattern(r"\bTransferred\b.{0,80}\b(?:term|semester|campus|credits)\b
 _COMPANIES = frozenset(
     "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
 )
+_NEW_SCHOOL = LazyPattern(r"\b[Nn]ew (?:school|uni|university|college|campus|term)\b").search
 _READING = LazyPattern(r",? (?:reading|studying) [a-z]").match
 _DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"

@@ -16,7 +16,6 @@ from memwell.language.claims.english_objects import (
     CALLED_BY_KIN,
     DIETS,
     FIELDS,
-    ING,
     INVERSE_KIN,
     KIN,
     LANGUAGES,
@@ -26,16 +25,13 @@ from memwell.language.claims.english_objects import (
     NOT_NAMES,
     NOT_OBJECTS,
     OCCUPATIONS,
-    PAST_FORM,
     PETS,
     PLAYED,
     POINTING,
-    PRESENT,
     PRONOUNS,
     SAME_KIN,
     TELLS_APART,
     THINGS,
-    THIRD,
     UNFINISHED,
     UPPER,
     Place,
@@ -64,6 +60,7 @@ from memwell.language.claims.english_predicates import (
     match_of,
 )
 from memwell.language.claims.english_sayings import has_kin, plan_place
+from memwell.language.claims.english_verbs import ING, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import PLAN, RELATIONS, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -800,6 +797,8 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     going = said.tense == "ing" and said.verb != "date" and not (found and found["over"])
     if not planned and (found is None or said.tense == "future" or going):
         return []
+    if any(one.name.lower() in _NO_COMPANY for one in people):
+        return []
     speaker = any(one.is_speaker for one in people)
     other = next((one for one in people if not one.is_speaker), SPEAKER)
     mine = other.kin and other.relation in ("partner", "married_to")
@@ -816,7 +815,7 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
             else "colleague"
             if "colleague" in kind
             else "married_to"
-            if kind.endswith(("married", "divorced", "divorcing"))
+            if kind.endswith(("married", "divorced", "divorcing")) or (negated and other.relation == "married_to")
             else "partner"
         )
     if not other.name and not negated:
@@ -832,10 +831,18 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     ]
 
 
+_NO_COMPANY = frozenset(
+    "netflix coffee wine sleep mondays monday mornings pizza carbs chocolate cheese sugar alcohol gin beer "
+    "tequila vodka math maths exercise cardio cooking money technology gravity winter summer autocorrect excel "
+    "zoom tinder bread cake tea bacon whisky whiskey science luck fate work life sports nature caffeine dairy "
+    "gluten tofu kale yoga".split()
+)
+"""Things that people are a couple with in jest: "Coffee and I broke up"."""
 _TOGETHER = LazyPattern(
-    r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
+    r"(?:(?P<over>(?:over|history)(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))"
+    r"|broken? up|broke up"
     r"|split(?: up)?|(?:got |are |get |getting )?divorc(?:ed|ing)|getting a divorce|separat(?:ed|ing)|splitting up"
-    r"|breaking up|called it quits"
+    r"|breaking up|call(?:ed)? it (?:quits|a day)|gone our separate ways|went our separate ways"
     r"|(?:are|have) separated|parted ways|(?:broke|called) off (?:the|our) engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
@@ -893,7 +900,7 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         return []
     found: list[RuleMatch] = []
     for place in places:
-        no = bool(called["not"] or called["no"])
+        no = bool(called["not"] or called["no"]) or " was called " in called[0]
         match = match_of("pet", place, clause.start, max(clause.end, place[1]), owner, negated=no, confidence=0.85)
         found += [match, *contrasts(text, match, place, name)]
         if not no:

@@ -203,7 +203,7 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
         # 说错了 is also said days later, and then need not repeat a word; but a word that is not what is meant is chance.
         if (at_once or found["same_words"]) and not _states_same(newer, older, found):
             return True
-    return _about_other_people(newer, older) or _about_other_things(newer, older)
+    return _about_other_people(newer, older) or is_about_another_thing(newer, older)
 
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
@@ -224,7 +224,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     if newer.holders and _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
-        return not newer.refers
+        return not (newer.refers or tells_of_love(newer, older))
     # In Chinese the speaker is often left out.
     of_speaker = older.about == SPEAKER or (
         older.chinese
@@ -236,6 +236,11 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         return False
     # Who was alone is so no longer when another comes.
     return not (newer.of_me or concerns(newer, older, newer.holders) or _SINGLE(older.stated))
+
+
+def tells_of_love(newer: StatedText, older: StatedText) -> bool:
+    """Whether a statement is of whom the speaker loves, and the earlier one of a partner: "We broke up"."""
+    return "love" in newer.topics and "partner" in older.holders
 
 
 def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> bool:
@@ -278,7 +283,7 @@ CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
 
 
-def _about_other_things(newer: StatedText, older: StatedText) -> bool:
+def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
     earlier = older.stated.lower()
     if newer.owner and newer.owner not in earlier and (older.subject or older.about == SPEAKER):
@@ -382,7 +387,7 @@ def takes_back(newer: str, older: str) -> bool:
         return True
     words = compared(statement(newer), statement(older))
     # "No wait, the meeting is on Friday" takes nothing back of a flight.
-    about_another = _about_other_things(statement(newer), statement(older))
+    about_another = is_about_another_thing(statement(newer), statement(older))
     return bool(words["other_numbers"] or words["denied"]) and not about_another
 
 
@@ -545,7 +550,7 @@ _EN_ENDS = _en(
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
-    r"(?:also|too|as well|in addition|besides|additionally|another|a second|both|still|(?:as|like) i said|in case|"
+    r"(?:also|too|as well|in addition|besides|additionally|(?<!to )another|a second|both|still|(?:as|like) i said|in case|"
     r"as (?:always|usual|before))\b",
 )
 _EN_PAST = _en(

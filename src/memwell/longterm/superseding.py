@@ -540,7 +540,7 @@ _OWN = [
             "works_at works_in occupation",
         ),
         (
-            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\b|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
+            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*\Z|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
             "name",
         ),
         (
@@ -611,7 +611,8 @@ def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHi
         for id_, chance in replaced[older]:
             if id_ not in replaced if since is None else hits[older].order < since:
                 found.setdefault(id_, []).append(Successor(older, chance))
-    return found
+    # What is likely enough to be called outdated stands before what only may be.
+    return {id_: sorted(some, key=lambda one: one.probability >= LEAST) for id_, some in found.items()}
 
 
 def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> list[tuple[S, float]]:

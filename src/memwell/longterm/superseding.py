@@ -540,7 +540,8 @@ _OWN = [
             "works_at works_in occupation",
         ),
         (
-            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*\Z|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
+            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*\Z"
+            r"|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
             "name",
         ),
         (

@@ -294,7 +294,7 @@ def values_of(
     return found | _together(found)
 
 
-def _stated_facts(hit: ComparedHit) -> Sequence[StatedFact]:
+def _stated_facts(hit: ComparedHit) -> tuple[StatedFact, ...]:
     # Reading them takes longer than all else here: only what was stored before they were kept is read now.
     return read_facts(statement(hit.text).stated) if hit.traits.stated is None else hit.traits.stated
 

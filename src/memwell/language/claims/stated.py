@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -38,7 +38,8 @@ def read_facts(text: str) -> tuple[StatedFact, ...]:
     return stated_facts(claims(text, time=_NEVER))
 
 
-def single_values(said: Iterable[StatedFact]) -> dict[str, str]:
+@lru_cache(_MANY)
+def single_values(said: tuple[StatedFact, ...]) -> Mapping[str, str]:
     """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
     found: dict[str, str] = {}
     for fact in said:
@@ -67,8 +68,8 @@ def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> 
     )
 
 
-def is_other_value(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
+def is_other_value(newer: tuple[StatedFact, ...], older: tuple[StatedFact, ...]) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    now = single_values(newer) if older else {}
+    now = single_values(newer)
     found = [(value, now[what]) for what, value in single_values(older).items() if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)

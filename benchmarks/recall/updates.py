@@ -5,7 +5,9 @@ earlier one back at once), and a question about the present; some have one about
 statements of which neither supersedes the other. The pairs under ``learnt`` are what the model was fitted to; those under
 ``measured`` and ``plain`` were written by others, half of ``measured`` without a word of change. Those under ``further``
 were written by who wrote the rules of reading, before the rules: what is rescheduled, taken back, corrected or ended. The
-rules were written with the wrong cases of all three parts in sight; the model never saw one of them. ``people.json`` has
+rules were written with the wrong cases of all three parts in sight; the model never saw one of them. Those under ``of a
+kind`` are two things of which the same is said, and one thing that gets another value, in the same words: half of them
+(``unseen``) were counted only while the rule was written. ``people.json`` has
 what made-up people say of themselves: some say only what is true at once, the others change some of it later; here too
 ``measured`` was not fitted to. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
 
@@ -53,7 +55,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATA = Path(__file__).with_name("updates.json")
 PEOPLE = Path(__file__).with_name("people.json")
 MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.npz"
-PARTS = ("learnt", "plain", "measured", "further")
+PARTS = ("learnt", "plain", "measured", "further", "of a kind", "of a kind, unseen")
 TAKEN_BACK = "taken back"
 FOLDS = 5
 NOTE = (
@@ -175,6 +177,7 @@ def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "flagged with the right link": _percent([one["flagged"] for one in updates]),
         "near misses": len(misses),
         "near misses with the later one first": _percent([one["current first"] for one in misses]),
+        "near misses flagged by the later one": _percent([one["flagged"] for one in misses]),
         "near misses flagged": _percent([bool(one["false flags"]) for one in misses]),
         "memories not superseded": sum(one["memories"] for one in found),
         "of these flagged": round(
@@ -242,8 +245,10 @@ def page(known: dict[str, Any]) -> str:
         "asked to tell half of the changes without a word of change (*we buried Miso under the apple tree*); those of "
         "*plain* to tell them in ordinary words, and near misses in the same words. *further* is what was rescheduled, "
         "taken back, corrected or ended, by the writer of the rules of reading, before the rules; 300 such pairs in "
-        "each language, about other things, were added to *learnt* then. No pair of these three was fitted to; which of "
-        "them were wrong was known when the rules were written.\n\n"
+        "each language, about other things, were added to *learnt* then. *of a kind* is two things of which the same is "
+        "said (*the oak shelf is two metres tall*, *the pine shelf is one metre tall*), and one thing with another value, "
+        "by the writer of that rule, before the rule; *unseen* is the half that was only counted. No pair of these "
+        "five was fitted to; which of the others were wrong was known when the rules were written.\n\n"
         f"{_table(known['figures'])}\n\n## What people say of themselves\n\n"
         "Made-up people, by writers who saw neither the program nor the pairs: some say 50 things that are all true at "
         "once, often about neighbouring things (a medicine in the morning, tea in the evening), and are asked about 25; "

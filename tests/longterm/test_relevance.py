@@ -212,3 +212,26 @@ def test_a_word_of_asking_may_be_what_is_asked_for(memory: Memory):
         assert found.pop(answer) > 2 * max(found.values())
     assert {hit.relevance for hit in memory.recall("What do you know about me?")} == {0.5}
     assert {hit.relevance for hit in memory.recall("?!...")} == {0.0}
+
+
+def test_a_question_before_the_first_memory_does_not_change_the_relevance_after_it(bench: Bench):
+    bench.embedder = LocalEmbedder()
+    memory = bench.memory()
+    question = "What does my sibling do for a living?"
+    assert memory.recall(question) == []
+    memory.remember(["My sister is a nurse in Hull.", "I like tea."])
+    memory.flush()
+    first, second = ({hit.text: hit.relevance for hit in memory.recall(question)} for _ in range(2))
+    assert first == second
+    assert first["My sister is a nurse in Hull."] > first["I like tea."] > 0.0
+
+
+@pytest.mark.parametrize("question", ["🎉", "血型", "What is my blood type?"])
+def test_signs_are_relevant_to_the_same_signs_alone(bench: Bench, question: str):
+    bench.embedder = LocalEmbedder()
+    memory = bench.memory()
+    memory.remember(["🐙", "🐙🐙", "I like cats.", "今天下雨。"])
+    memory.flush()
+    assert max(hit.relevance for hit in memory.recall(question)) < MIN_RELEVANCE
+    found = {hit.text: hit.relevance for hit in memory.recall("🐙")}
+    assert min(found.pop("🐙"), found.pop("🐙🐙")) > 0.3 > MIN_RELEVANCE > max(found.values())

@@ -573,3 +573,63 @@ def test_nothing_is_outdated_where_all_is_true_at_once(bench: Bench, said: dict[
     assert [
         (question, hit.text) for question in said.values() for hit in memory.recall(question) if hit.superseded_by
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("I'm based in Bristol.", "We moved to Bath in August, to a house with a garden.", "Where do I live now?"),
+        ("I live in Bristol.", "Home is Bath now, we love the garden.", "Where do I live now?"),
+        ("My boyfriend is called Jack.", "We split up in June.", "Do I have a boyfriend?"),
+        ("My boyfriend is called Jack.", "I'm single again.", "Do I have a boyfriend?"),
+        ("I have a boyfriend called Jack.", "We broke up.", "Do I have a boyfriend?"),
+        ("我男朋友叫阿杰。", "我和阿杰分手了。", "我有男朋友吗"),
+        ("我有男朋友，他叫阿杰。", "我们分手了。", "我有男朋友吗"),
+        ("我男朋友是程序员。", "我跟男朋友分手了。", "我有男朋友吗"),
+        ("I train at FitBase twice a week.", "I switched to another gym, IronYard.", "Which gym do I go to?"),
+    ],
+)
+def test_what_has_one_value_gets_another(bench: Bench, older: str, newer: str, question: str):
+    memory = bench.memory()
+    first, second = told(memory, older, newer)
+    hits = memory.recall(question)
+    assert hits[0].id == second
+    assert {hit.id: hit.superseded_by for hit in hits}[first] == second
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("Lena's piano teacher is Mr Frost.", "Lena's maths teacher is Ms Bell.", "Who is Lena's piano teacher?"),
+        ("The vacuum lives in the cupboard.", "The ladder lives in the garage.", "Where does the vacuum live?"),
+        ("Milo has lessons on Monday.", "Ada has lessons on Tuesday.", "When does Milo have lessons?"),
+        ("书桌一百四十厘米宽", "餐桌九十厘米宽", "书桌多宽？"),
+        ("老家的wifi叫春山", "公司的wifi叫北斗", "老家的wifi叫什么？"),
+        ("卧室的暖气调到18度", "浴室的暖气调到22度", "卧室的暖气是多少度？"),
+    ],
+)
+def test_two_things_of_which_the_same_is_said_are_both_current(bench: Bench, older: str, newer: str, question: str):
+    memory = bench.memory()
+    first, _ = told(memory, older, newer)
+    hits = memory.recall(question)
+    assert hits[0].id == first
+    assert not any(hit.superseded_by for hit in hits)
+
+
+def test_of_several_former_ones_the_likeliest_stands_first(bench: Bench):
+    memory = bench.memory()
+    texts = ["我头发是黑色的", "我喜欢红色", "我把头发染成棕色了"]
+    for number, text in enumerate(texts):
+        memory.remember(text, time=day(number), speaker="user")
+    memory.flush()
+    for question in ("我以前头发什么颜色？", "我头发以前是什么颜色"):
+        assert memory.recall(question)[0].text == texts[0]
+
+
+def test_ones_name_stands_before_ones_number(bench: Bench):
+    memory = bench.memory()
+    memory.remember(["我叫周宁。", "我的电话是13800001111。", "我妹妹叫周静。", "我的猫叫咪咪。"], speaker="user")
+    memory.flush()
+    hits = memory.recall("我叫什么")
+    assert hits[0].text == "我叫周宁。"
+    assert hits[0].relevance == max(hit.relevance for hit in hits)

@@ -19,10 +19,10 @@ from memwell.language.claims import claims, corrects, in_jest
 from memwell.language.claims.chinese_objects import KIN as CHINESE_KIN
 from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
-from memwell.language.claims.english_objects import SAME_KIN
 from memwell.language.entities import FIRST_NAMES
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
+from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, are_two, frame
 from memwell.language.words import STOP_WORDS
 
 LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
@@ -203,7 +203,7 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
         # 说错了 is also said days later, and then need not repeat a word; but a word that is not what is meant is chance.
         if (at_once or found["same_words"]) and not _states_same(newer, older, found):
             return True
-    return _about_other_people(newer, older) or _about_other_things(newer, older)
+    return _about_other_people(newer, older) or is_about_another_thing(newer, older)
 
 
 def _about_other_people(newer: StatedText, older: StatedText) -> bool:
@@ -213,7 +213,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         found = _THEIR_KIN(older.stated)
         if found and found[1] in newer.stated and older.stated.count(found[1]) == 1:
             return True
-    named, before = newer.holders - _KIN, older.holders - _KIN
+    named, before = newer.holders - KIN, older.holders - KIN
     if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
         if older.about == OTHER:
             named, before = named - _SPEAKER, before - _SPEAKER
@@ -224,7 +224,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     if newer.holders and _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
-        return not newer.refers
+        return not (newer.refers or tells_of_love(newer, older))
     # In Chinese the speaker is often left out.
     of_speaker = older.about == SPEAKER or (
         older.chinese
@@ -238,13 +238,18 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     return not (newer.of_me or concerns(newer, older, newer.holders) or _SINGLE(older.stated))
 
 
+def tells_of_love(newer: StatedText, older: StatedText) -> bool:
+    """Whether a statement is of whom the speaker loves, and the earlier one of a partner: "We broke up"."""
+    return "love" in newer.topics and "partner" in older.holders
+
+
 def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> bool:
     """Whether what happens to people concerns an earlier statement: it is about one of them, or was so only with one.
 
     "Otis moved out" concerns "I share a flat with Otis", "Otis moved to Hull" does not.
     """
     for name in filter(None, people):
-        words = [word for word, kin in (_ZH_KIN if older.chinese else _EN_KIN).items() if kin == name]
+        words = [word for word, kin in (ZH_KIN if older.chinese else EN_KIN).items() if kin == name]
         found = re.search(
             rf"([跟和与]|\b(?:with|and)(?: my| our)? )?(?:{'|'.join((name, *words))})", older.stated, re.I
         )
@@ -278,7 +283,7 @@ CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
 
 
-def _about_other_things(newer: StatedText, older: StatedText) -> bool:
+def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
     earlier = older.stated.lower()
     if newer.owner and newer.owner not in earlier and (older.subject or older.about == SPEAKER):
@@ -293,9 +298,9 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
         return True
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
-    if CHANGE.isdisjoint(newer.cues) and (
-        _other_subject(newer.subject, older.subject) or _differ_before_end("".join(newer.thing), "".join(older.thing))
-    ):
+    if CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject):
+        return True
+    if are_two(frame(newer.stated, newer.chinese), frame(older.stated, older.chinese)):
         return True
     return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
 
@@ -338,13 +343,7 @@ def _other_subject(one: str, other: str) -> bool:
     """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
     if not (one and other) or _parts(one).isdisjoint(_parts(other)):
         return bool(one and other)
-    return _differ_before_end(one, other) or _other_kind(one.split(), other.split())
-
-
-def _differ_before_end(one: str, other: str) -> bool:
-    """Whether Chinese names end alike and have nothing in common before: 红色文件夹, 绿色文件夹."""
-    same = next((at for at, pair in enumerate(zip(one[::-1], other[::-1], strict=False)) if pair[0] != pair[1]), 0)
-    return same > 1 and _HAN.search(one) is not None and _parts(one[:-same]).isdisjoint(other[:-same])
+    return _other_kind(one.split(), other.split())
 
 
 def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -388,7 +387,7 @@ def takes_back(newer: str, older: str) -> bool:
         return True
     words = compared(statement(newer), statement(older))
     # "No wait, the meeting is on Friday" takes nothing back of a flight.
-    about_another = _about_other_things(statement(newer), statement(older))
+    about_another = is_about_another_thing(statement(newer), statement(older))
     return bool(words["other_numbers"] or words["denied"]) and not about_another
 
 
@@ -439,22 +438,13 @@ _PASSING = frozenset({"friend", "colleague", ""})
 """Relations that pass from one person to another, so that a statement about one is also about the speaker."""
 
 
-def _kin(relation: str, usual: str) -> str:
-    """The word for a relative by which two statements are compared: wife and girlfriend may be the same person."""
-    if relation in ("married_to", "partner"):
-        return "partner"
-    return "child" if usual in _ANY_CHILD or usual.endswith(" child") else usual
-
-
-_ANY_CHILD = frozenset("kid kids child children baby".split())
-_EN_KIN = {word: _kin(relation, SAME_KIN.get(word, word)) for word, relation in ENGLISH_KIN.items()}
-_EN_ROLES = frozenset(_EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
+_EN_ROLES = frozenset(EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
 _EN_OWNED = LazyPattern(
     r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|big"
     r"|best|dear|current|thesis)\s+)*|the\s+(?=baby))"
-    rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"
+    rf"({'|'.join(EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
-_EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
+_EN_OWNERS = frozenset(form for word in EN_KIN for form in (word, f"{word}s", f"{word}'s"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_TO_US = LazyPattern(
     r"\b(?:in|(?:live|lives|living|stay|stays|staying|home|back|over)(?: here)?) with (?:me|us)\b"
@@ -492,10 +482,10 @@ _EN_OWNER = LazyPattern(
 ).match
 _EN_RELATIVE = LazyPattern(
     r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |it's|s?he's|that's|.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
-    rf"({'|'.join(_EN_KIN)})\b(?! is | was |'s name)"
+    rf"({'|'.join(EN_KIN)})\b(?! is | was |'s name)"
 ).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
-_EN_KINDS = {
+EN_KINDS = {
     word: (kind, words.split()[0])
     for kind, some in {
         "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
@@ -509,7 +499,7 @@ _EN_KINDS = {
 _EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
 _EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
 _EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|we)\b").match
-_EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
+_EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
@@ -560,7 +550,7 @@ _EN_ENDS = _en(
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
-    r"(?:also|too|as well|in addition|besides|additionally|another|a second|both|still|(?:as|like) i said|in case|"
+    r"(?:also|too|as well|in addition|besides|additionally|(?<!to )another|a second|both|still|(?:as|like) i said|in case|"
     r"as (?:always|usual|before))\b",
 )
 _EN_PAST = _en(
@@ -605,7 +595,7 @@ _EN_GENERIC = frozenset(
             "each today once daily use uses city town eat drink meet met going may finally only instead again rather "
             "become sometimes usually always never lately please answer need big small"
         ),
-        *(term for word in (*_EN_KIN, *_EN_NUMBERS) if " " not in word for term in query_terms(word)),
+        *(term for word in (*EN_KIN, *_EN_NUMBERS) if " " not in word for term in query_terms(word)),
         *(term for one in (_EN_BEGINS, _EN_CHANGES, _EN_ENDS) for word in one.words for term in query_terms(word)),
     }
 )
@@ -721,8 +711,8 @@ def _english_thing(lower: str) -> tuple[str, ...]:
 
 def _english_kinds(lower: str, parts: frozenset[str]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for word in parts & _EN_KINDS.keys():
-        kind, name = _EN_KINDS[word]
+    for word in parts & EN_KINDS.keys():
+        kind, name = EN_KINDS[word]
         found.setdefault(kind, set()).add(name)
     for words, kind in _EN_OF_KIND(lower):
         named = {word.removesuffix("'s") for word in words.split()} - _EN_NO_THING - _EN_NO_KIND - STOP_WORDS["en"]
@@ -747,12 +737,12 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
     """Relatives, people named at the beginning of a clause, and the speaker as ""."""
     found: set[str] = set()
     for match in () if _EN_OWNERS.isdisjoint(parts) else _EN_OWNED(lower):
-        found.add(_EN_KIN[match[1]])
+        found.add(EN_KIN[match[1]])
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
     names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED.findall(text) if name not in _EN_NO_NAMES]
-    found.update([_EN_KIN.get(name, name) for name in names])
+    found.update([EN_KIN.get(name, name) for name in names])
     if not found or _speaks_of_me(lower) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
     return _with_members(found)
@@ -773,8 +763,7 @@ def _zh(hints: str, pattern: str) -> _Pattern:
     return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
-_ZH_KIN = {word: _kin(*kin) for word, kin in CHINESE_KIN.items()} | {"医生": "doctor", "大夫": "doctor"}
-_ZH_ROLES = frozenset(_ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING) | {"doctor"}
+_ZH_ROLES = frozenset(ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING) | {"doctor"}
 _ZH_KIN_WORDS = f"{KIN_WORDS}|医生|大夫"
 # A class of all Chinese characters takes a millisecond to compile, one of what is beyond ASCII nothing.
 _ZH_OWNED = LazyPattern(
@@ -876,7 +865,7 @@ _ZH_SMALL = LazyPattern(
     "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|开始|喜欢|讨厌|其实|更正|不对|最爱|最好|特别|小时|分钟|我们?|咱们?|你们?|他们?"
     "|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
 )
-_ZH_GENERIC = frozenset(_ZH_KIN) | frozenset(
+_ZH_GENERIC = frozenset(ZH_KIN) | frozenset(
     "工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split()
 )
 
@@ -920,16 +909,15 @@ _ZH_CUES: dict[str, _Pattern] = dict(
 )
 
 
-_KIN = frozenset((*_EN_KIN.values(), *_ZH_KIN.values()))
 _ROLES = _EN_ROLES | _ZH_ROLES
-_RELATIVES = _KIN - _ROLES
+_RELATIVES = KIN - _ROLES
 
 
 _OF_SPEAKER = LazyPattern(
     rf"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\A我们?(?!家?的?(?:{_ZH_KIN_WORDS})|的)", re.IGNORECASE
 ).search
 _OF_OTHERS = LazyPattern(
-    rf"\bwho\b|\bmy (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b|谁|哪位|{_ZH_KIN_WORDS}", re.IGNORECASE
+    rf"\bwho\b|\bmy (?:\w+ )?(?:{'|'.join(EN_KIN)})\b|谁|哪位|{_ZH_KIN_WORDS}", re.IGNORECASE
 ).search
 
 
@@ -990,7 +978,7 @@ def _chinese_holders(text: str) -> frozenset[str]:
     """Relatives, people named at the beginning of a clause as 小王, and the speaker as ""."""
     found: set[str] = set()
     for match in _ZH_OWNED(text):
-        found.add(_ZH_KIN[match[1]])
+        found.add(ZH_KIN[match[1]])
         if match[2]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)

@@ -197,7 +197,8 @@ class QueryVectors:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
             self._vectors[embedder.name, query] = made
-        return made._replace(model=model)
+        # A space without vectors gets those of this embedder first, perhaps before the search.
+        return made._replace(model=model or embedder.name)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.

@@ -142,20 +142,21 @@ def values_of(
     ``held`` is the part of the query's words that a hit has, ``whole`` is 1 when it has all, ``count`` is how many it has
     (their logarithm), ``missing`` the part of its names that it lacks. ``behind`` is how far its score is from the first,
     ``place`` the logarithm of its place. ``dense`` is the cosine of its vector and ``late`` that signal, where they are
-    known; a hit that has them, and is in another language than the query, has no values of words.
+    known; a hit that has them, and is in another language than the query, has no values of words. The vectors of signs such
+    as 🐙 say nothing: they are all alike.
     """
     if not hits:
         return []
     rows = np.array([hit.row for hit in hits], np.int32)
     held, count, missing = _of_words(snapshot, question, rows)
-    vector = question.vector if calibrated and is_near_to_any(snapshot, question) else None
+    vector = question.vector if calibrated and is_near_to_any(snapshot, question) and _in_words(question.text) else None
     dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
     # In another language than the query no word can be the same, and those of a hit say nothing about it.
     chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
     found: list[Values] = []
     for at, hit in enumerate(hits):
         values: Values = {}
-        if dense is not None and snapshot.has_vector[hit.row]:
+        if dense is not None and snapshot.has_vector[hit.row] and _in_words(texts[at]):
             values["dense"] = float(dense[at])
             late = hit.signal("late")
             if late is not None and math.isfinite(late.value):
@@ -171,6 +172,10 @@ def values_of(
         behind = (hits[0].score - hit.score) / (weights.spread or 1.0)
         values |= {"behind": behind, "place": math.log1p(at), **best["held" in values]}
     return found
+
+
+def _in_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _best(found: Sequence[Values]) -> Values:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from memwell._native import product
 from memwell.language.asking import asks_about_former, asks_about_past, before_what
 from memwell.language.claims import USER, claims
-from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts
+from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts, single_values
 from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
@@ -36,8 +36,10 @@ from memwell.language.updates import (
     concerns,
     corrects_earlier,
     is_about_another,
+    is_about_another_thing,
     only_takes_back,
     statement,
+    tells_of_love,
 )
 from memwell.language.words import STOP_WORDS, han_share
 from memwell.longterm.traits import Traits
@@ -156,15 +158,20 @@ class PairModel(NamedTuple):
 
 
 def _may_matter(candidates: Sequence[ComparedHit], both: Mapping[str, Odds]) -> Flags:
-    """Pairs of one of the best hits, if it may answer the question, and one of the later ones that are most like it."""
+    """Pairs of one of the best hits, if it may answer the question, and one of the later ones that are most like it.
+
+    And those that both give a value to what has one at a time: "Home is Bath now" need not be like "I'm based in Bristol".
+    """
     order = np.argsort(sorted(range(len(candidates)), key=lambda place: candidates[place].order))
     answers = np.array([one.relevance >= _LEAST_ANSWERING for one in candidates], np.bool_)
     answers[COMPARED:] = False
-    pairs = (order[:, None] < order[None, :]) & answers[:, None]
-    if "alike" in both:
-        pairs &= both["alike"] >= _LEAST_ALIKE
+    later = (order[:, None] < order[None, :]) & answers[:, None]
+    pairs = later & (both["alike"] >= _LEAST_ALIKE) if "alike" in both else later.copy()
     alike = np.where(pairs, both["alike"] if "alike" in both else both["newer_relevance"], -np.inf)
     pairs[:, np.argsort(-alike.max(0, initial=-np.inf), kind="stable")[COMPARED:]] = False
+    values = [single_values(_stated_facts(one)) for one in candidates]
+    for older, newer in np.argwhere(later & ~pairs).tolist():
+        pairs[older, newer] = not values[older].keys().isdisjoint(values[newer])
     return pairs
 
 
@@ -287,7 +294,7 @@ def values_of(
     return found | _together(found)
 
 
-def _stated_facts(hit: ComparedHit) -> Sequence[StatedFact]:
+def _stated_facts(hit: ComparedHit) -> tuple[StatedFact, ...]:
     # Reading them takes longer than all else here: only what was stored before they were kept is read now.
     return read_facts(statement(hit.text).stated) if hit.traits.stated is None else hit.traits.stated
 
@@ -328,10 +335,13 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     later, earlier = statement(newer.text), statement(older.text)
     if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)):
         return False
-    if not (earlier.holds and later.states) or is_about_another(later, earlier):
+    if not (earlier.holds and later.states):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
-    return not (_of_two_people(newer, older) or denies_another(now, before))
+    if is_other_value(now, before):
+        # Whom they are of is read with the facts.
+        return not is_about_another_thing(later, earlier)
+    return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
@@ -341,7 +351,7 @@ def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
     """
     speaker = newer.traits.speaker.strip().lower() or USER
     later, earlier = ({one.subject for one in _stated_facts(hit)} for hit in (newer, older))
-    if not later or not later.isdisjoint(earlier):
+    if not later or not later.isdisjoint(earlier) or tells_of_love(statement(newer.text), statement(older.text)):
         return False
     if earlier and all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier):
         return True
@@ -529,6 +539,16 @@ _OWN = [
             r"|我(?:现在|以前|之前|原来)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
             "works_at works_in occupation",
         ),
+        (
+            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*\Z"
+            r"|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
+            "name",
+        ),
+        (
+            r"\bdo i have an? (?:boyfriend|girlfriend|partner)\b|\bam i (?:single|married|seeing)\b"
+            r"|我(?:现在)?(?:还)?有没?有?(?:男|女)(?:朋)?友|我(?:现在|还)?是?(?:单身|结婚了)",
+            "partner married_to",
+        ),
         (r"\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)", "age"),
         (r"\bwhat am i allergic to\b|我对(?:什么|啥)(?:东西)?过敏", "allergic_to"),
         (r"\bwhere do i study\b|我(?:现在)?在哪[^？?]{0,3}(?:读书|上学|念书)", "studies_at studies_in"),
@@ -592,7 +612,8 @@ def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHi
         for id_, chance in replaced[older]:
             if id_ not in replaced if since is None else hits[older].order < since:
                 found.setdefault(id_, []).append(Successor(older, chance))
-    return found
+    # What is likely enough to be called outdated stands before what only may be.
+    return {id_: sorted(some, key=lambda one: one.probability >= LEAST) for id_, some in found.items()}
 
 
 def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> list[tuple[S, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -38,18 +38,19 @@ def read_facts(text: str) -> tuple[StatedFact, ...]:
     return stated_facts(claims(text, time=_NEVER))
 
 
-def _single_values(said: Iterable[StatedFact]) -> set[tuple[str, str]]:
+@lru_cache(_MANY)
+def single_values(said: tuple[StatedFact, ...]) -> Mapping[str, str]:
     """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
-    found: set[tuple[str, str]] = set()
+    found: dict[str, str] = {}
     for fact in said:
         relation = relation_of(fact.relation)
         # What lasts is said otherwise rather than changed.
         if relation is None or relation.lasting:
             continue
         if relation.single:
-            found.add((f"{fact.subject} {relation.name}", "" if fact.negated else fact.object))
+            found[f"{fact.subject} {relation.name}"] = "" if fact.negated else fact.object
         elif relation.family:
-            found.add((f"{fact.subject} {relation.family} {fact.object}", "" if fact.negated else relation.name))
+            found[f"{fact.subject} {relation.family} {fact.object}"] = "" if fact.negated else relation.name
     return found
 
 
@@ -67,8 +68,8 @@ def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> 
     )
 
 
-def is_other_value(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
+def is_other_value(newer: tuple[StatedFact, ...], older: tuple[StatedFact, ...]) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    now = dict(_single_values(newer)) if older else {}
-    found = [(value, now[what]) for what, value in _single_values(older) if what in now]
+    now = single_values(newer)
+    found = [(value, now[what]) for what, value in single_values(older).items() if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import zlib
 from collections import Counter
@@ -39,7 +40,6 @@ from memwell.longterm.relevance import (
     Calibration,
     LogisticModel,
     RelevanceModel,
-    Values,
     values_of,
 )
 
@@ -137,9 +137,12 @@ def noted() -> Generator[list[Values]]:
 
     def note(*given: Any) -> list[float]:
         *observed, embedder = given
-        values = values_of(*observed, calibrated=embedder is not None)
-        found.extend(values)
-        return [0.0] * len(values)
+        columns = values_of(*observed, calibrated=embedder is not None)
+        hits = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        found.extend(
+            {name: value for name, value in zip(columns, hit, strict=True) if not math.isnan(value)} for hit in hits
+        )
+        return [0.0] * len(hits)
 
     recall.relevances = note
     try:

@@ -216,7 +216,6 @@ class FoundTerms(NamedTuple):
     terms: Sequence[str]
     sizes: Numbers
     telling: Floats
-    names: Flags
     asked: float
     """The weight of all terms of the query, also of those that no record has."""
     weightiest: float
@@ -233,8 +232,6 @@ class Matches(NamedTuple):
     scores: Floats
     telling: Floats
     """The weight of each term, by its number."""
-    names: Flags
-    """Which terms are part of names."""
     asked: float
     """The weight of all terms of the query, also of those that no record has."""
     weightiest: float
@@ -375,10 +372,9 @@ def found_terms(snapshot: Snapshot, question: ParsedQuery) -> FoundTerms:
     sizes = np.array([len(snapshot.postings[term]) for term in weights])
     rarity = np.log1p((len(snapshot) - sizes + 0.5) / (sizes + 0.5))
     telling = (rarity * list(weights.values())).astype(np.float32)
-    names = np.array([term in question.name_terms for term in weights], np.bool_)
     rarest = math.log1p(2 * len(snapshot) + 1)
     every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - weights.keys())])
-    return FoundTerms(list(weights), sizes, telling, names, sum(every), sum(every[-_FEW_TERMS:]))
+    return FoundTerms(list(weights), sizes, telling, sum(every), sum(every[-_FEW_TERMS:]))
 
 
 def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
@@ -398,7 +394,7 @@ def scored(
     counts = counts.astype(np.float32)
     scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
     at = rows if places is None else places
-    return Matches(rows, at, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
+    return Matches(rows, at, counts, terms, scores, found.telling, found.asked, found.weightiest)
 
 
 def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:

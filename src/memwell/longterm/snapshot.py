@@ -26,6 +26,7 @@ from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
+from memwell.language.updates import RETRACTING
 from memwell.longterm.postings import (
     MOST_AT_ONCE,
     Arrays,
@@ -489,6 +490,8 @@ class Snapshot:
         self.asks: Flags = np.zeros(rows, np.bool_)
         self.tells_time: Flags = np.zeros(rows, np.bool_)
         self.tells_number: Flags = np.zeros(rows, np.bool_)
+        self.retracts: Flags = np.zeros(rows, np.bool_)
+        """Which rows have a word of those that take something back."""
         self.has_vector: Flags = np.zeros(rows, np.bool_)
         self.kind: Integers = np.zeros(rows, np.int32)
         self.position = np.zeros(rows, np.int64)
@@ -502,7 +505,7 @@ class Snapshot:
 
     COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
-        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "kind", "position", "expires",
+        "previous", "following", "asks", "tells_time", "tells_number", "retracts", "has_vector", "kind", "position", "expires",
         "number", "is_turn", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
     """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
@@ -685,6 +688,7 @@ class Snapshot:
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
+        self.retracts[rows] = cut.having(self.postings.numbers(RETRACTING))
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

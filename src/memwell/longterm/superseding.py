@@ -29,6 +29,8 @@ from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
     CUES,
+    LONGEST,
+    LONGEST_HELD,
     OTHER,
     SPEAKER,
     asks_of_speaker,
@@ -89,6 +91,11 @@ class ComparedHit(NamedTuple):
         """Ids sort by when they were made."""
         return self.time, self.id
 
+    @property
+    def may_be_outdated(self) -> bool:
+        """Whether it may answer the question, and is short enough to say one thing."""
+        return self.relevance >= _LEAST_ANSWERING and len(self.text) <= LONGEST_HELD
+
 
 class ComparedVectors(NamedTuple):
     """The vectors of hits, a row each: whole, and the part that every language has. Each has the length 1."""
@@ -138,6 +145,8 @@ class PairModel(NamedTuple):
         self, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
     ) -> dict[tuple[int, int], float]:
         """The probability of each pair of places that may matter, the earlier memory first."""
+        if not any(one.may_be_outdated for one in candidates[:COMPARED]):
+            return {}
         both = of_pairs(candidates, vectors)
         pairs = [
             (older, newer)
@@ -323,12 +332,15 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
 
     It must be about the same people, and say more than the same again.
     """
-    if newer.order <= older.order or newer.text == older.text or not speaks_for(newer.traits, older.traits):
+    # Reading a statement takes longer than all else here, and most texts are too long for one.
+    if len(older.text) > LONGEST_HELD or len(newer.text) > LONGEST or newer.text == older.text:
+        return False
+    if newer.order <= older.order or not speaks_for(newer.traits, older.traits) or not statement(older.text).holds:
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)):
+    if not later.states or later.chinese is not earlier.chinese:
         return False
-    if not (earlier.holds and later.states) or is_about_another(later, earlier):
+    if (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)) or is_about_another(later, earlier):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
     return not (_of_two_people(newer, older) or denies_another(now, before))

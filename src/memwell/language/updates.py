@@ -376,11 +376,16 @@ RETRACTING = frozenset(
 """Words, as they are indexed, of which every text that takes something back has one."""
 
 
+def may_take_back(text: str) -> bool:
+    """Whether a text is of the kind that takes back what was said just before it."""
+    return bool(in_jest(text) or corrects(text) or _RETRACTS(text))
+
+
 def takes_back(newer: str, older: str) -> bool:
     """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
     if in_jest(newer):
         return True
-    if not (corrects(newer) or _RETRACTS(newer)):
+    if not may_take_back(newer):
         return False
     stated = {(one.relation, one.object) for one in claims(older, time=_NEVER) if not one.negated}
     joint = claims(newer, time=_NEVER, preceding=(older, _NEVER))

@@ -214,6 +214,8 @@ class FoundTerms(NamedTuple):
     """The terms of a query that occur in a snapshot, and how many records have each."""
 
     terms: Sequence[str]
+    postings: Sequence[Integers]
+    """The packed rows and counts of each term."""
     sizes: Numbers
     telling: Floats
     asked: float
@@ -285,7 +287,7 @@ def compare(
     if len(matches.rows):
         words[:limit] = np.bincount(matches.rows, matches.scores, limit)
         if weights.count_words:
-            choice += _choice_by_words(snapshot, matches, words[:limit])
+            choice += _with_those_around(snapshot, words)[0]
     if is_near_to_any(snapshot, question):
         assert question.vector is not None
         dense[:limit] = snapshot.vectors.dots(question.vector, limit)
@@ -352,29 +354,16 @@ def is_near_to_any(snapshot: Snapshot, question: ParsedQuery) -> bool:
     return 10 * int(np.count_nonzero(snapshot.has_vector[: snapshot.limit])) >= 9 * len(snapshot)
 
 
-def _choice_by_words(snapshot: Snapshot, matches: Matches, words: Floats) -> Floats:
-    """The score of each row's words, with those of its neighbours and its session."""
-    limit = snapshot.limit
-    # The place after the last row collects what goes to missing neighbours.
-    around = np.concatenate((snapshot.previous.take(matches.rows), snapshot.following.take(matches.rows))) % (limit + 1)
-    near_words = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
-    choice = (words + near_words).astype(np.float32)
-    choice *= 1.0 / max(float(choice.max()), TINY)
-    together = np.bincount(snapshot.session[matches.rows], matches.scores, len(snapshot.session_lengths))
-    choice += (together * (SESSION / max(float(together.max()), TINY))).astype(np.float32)[snapshot.session[:limit]]
-    return choice
-
-
 def found_terms(snapshot: Snapshot, question: ParsedQuery) -> FoundTerms:
     """The query's terms that occur in the snapshot, in the query's order, with their weights."""
     asked = dict(zip(question.terms, question.term_weights.tolist(), strict=True))
-    weights = {term: weight for term, weight in asked.items() if term in snapshot.postings}
-    sizes = np.array([len(snapshot.postings[term]) for term in weights])
+    postings = {term: posting for term in asked if (posting := snapshot.postings.get(term)) is not None}
+    sizes = np.array([len(posting) for posting in postings.values()])
     rarity = np.log1p((len(snapshot) - sizes + 0.5) / (sizes + 0.5))
-    telling = (rarity * list(weights.values())).astype(np.float32)
+    telling = (rarity * [asked[term] for term in postings]).astype(np.float32)
     rarest = math.log1p(2 * len(snapshot) + 1)
-    every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - weights.keys())])
-    return FoundTerms(list(weights), sizes, telling, sum(every), sum(every[-_FEW_TERMS:]))
+    every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - postings.keys())])
+    return FoundTerms(list(postings), list(postings.values()), sizes, telling, sum(every), sum(every[-_FEW_TERMS:]))
 
 
 def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
@@ -382,7 +371,7 @@ def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
     found = found_terms(snapshot, question)
     if not found.terms:
         return scored(snapshot, found, np.zeros(0, np.int32), np.zeros(0, np.int32), found.sizes)
-    rows, counts = unpacked(np.concatenate([snapshot.postings[term] for term in found.terms]))
+    rows, counts = unpacked(np.concatenate(found.postings))
     return scored(snapshot, found, rows, counts, found.sizes)
 
 
@@ -480,16 +469,16 @@ class _Shortlist:
             add_broad(self._base, snapshot, question, weights)
 
     def _by_words(self, found: FoundTerms) -> None:
-        terms = sorted(zip(found.telling.tolist(), found.terms, strict=True))
-        spared = _LEFT_OUT * sum(telling for telling, _ in terms)
+        terms = sorted(zip(found.telling.tolist(), found.terms, found.postings, strict=True), key=lambda one: one[:2])
+        spared = _LEFT_OUT * sum(telling for telling, *_ in terms)
         words = np.zeros(self._snapshot.limit + 1, np.float32)
         lengths = damping(self._snapshot, slice(self._snapshot.limit))
-        for telling, term in terms:
+        for telling, term, posting in terms:
             spared -= telling
-            if spared > 0.0 and len(self._snapshot.postings[term]) * _COMMON >= self._snapshot.limit:
+            if spared > 0.0 and len(posting) * _COMMON >= self._snapshot.limit:
                 self._left_out.append((term, telling))
             else:
-                _add_term(self._snapshot, words, term, telling, lengths)
+                _add_term(words, posting, telling, lengths)
         self._base, self._scale = _with_those_around(self._snapshot, words)
 
     def best(self, usable: Flags, likely: Floats | None, count: int) -> Rows:
@@ -543,9 +532,9 @@ class _Shortlist:
         return found
 
 
-def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, lengths: Floats) -> None:
+def _add_term(words: Floats, posting: Integers, telling: float, lengths: Floats) -> None:
     """Add the score of a term to each row."""
-    rows, counts = unpacked(snapshot.postings[term])
+    rows, counts = unpacked(posting)
     rows, counts = rows.astype(np.intp), counts.astype(np.float32)
     np.add.at(words, rows, counts * np.float32(telling * (K1 + 1.0)) / (counts + lengths.take(rows)))
 
@@ -631,8 +620,8 @@ def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: 
     """The occurrences of terms in the wanted rows, given as flags and as rows."""
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
-    for term in found.terms:
-        where, how_often = unpacked(snapshot.postings[term])
+    for posting in found.postings:
+        where, how_often = unpacked(posting)
         inside = np.flatnonzero(wanted.take(where))
         places.append(np.searchsorted(among, where[inside]))
         counts.append(how_often.take(inside))

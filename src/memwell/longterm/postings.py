@@ -210,6 +210,11 @@ class RowPostings:
         """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
         return self._posting(self._number(term))
 
+    def get(self, term: str) -> Integers | None:
+        """The same, or None for a term that no row has."""
+        number = self._terms.get(term)
+        return None if number is None else self._posting(number)
+
     @property
     def nbytes(self) -> int:
         """About how much memory the words take."""

@@ -376,7 +376,7 @@ _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
-_CLOSELY = 64
+_CLOSELY = 32
 """Of how many candidates the token vectors are compared: those that are the best without them."""
 _LATE = ("late", "late_best", "late_window")
 
@@ -591,7 +591,7 @@ class Candidates:
         if best is None:
             return
         best[:, ~self._snapshot.has_vector[wanted]] = np.nan
-        own, earlier = (best[:, part] for part in np.split(at, 2))
+        own, earlier = best[:, at[: len(rows)]], best[:, at[len(rows) :]]
         scores = np.full((2, len(self._rows)), np.nan, np.float32)
         scores[:, places] = own.sum(0), np.fmax(own, earlier).sum(0)
         unknown = np.isnan(scores[0])

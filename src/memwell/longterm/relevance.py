@@ -156,7 +156,11 @@ def values_of(
     if calibrated and question.vector is not None and is_near_to_any(snapshot, question):
         known = snapshot.has_vector[rows]
         late = np.array([hit.value("late") or np.nan for hit in hits])
-        values["dense"] = np.where(known, snapshot.vectors.dots_of(rows.astype(np.intp), question.vector), np.nan)
+        if "dense" in weights.curves:
+            dense = np.array([hit.value("dense") for hit in hits])
+        else:
+            dense = snapshot.vectors.dots_of(rows.astype(np.intp), question.vector)
+        values["dense"] = np.where(known, dense, np.nan)
         values["late"] = np.where(known & np.isfinite(late), late, np.nan)
         # In another language than the query no word can be the same, and those of a hit say nothing about it.
         chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
@@ -192,16 +196,16 @@ def _of_words(
     """
     words = _weights(snapshot, question)
     held, total = np.zeros(len(rows)), sum(words.values())
-    names: list[Flags] = []
+    names: list[Numbers] = []
     for term, weight in words.items():
         has = snapshot.postings.has(term, rows)
         held += weight * has
         if term in question.name_terms:
-            names.append(has)
+            names.append(has.astype(np.float64))
     if question.times:
         held += _PERIOD * in_period(snapshot, question, rows)
         total += _PERIOD
-    missing = 1.0 - np.mean(names, 0) if names else np.zeros(len(rows))
+    missing = 1.0 - sum(names) / len(names) if names else np.zeros(len(rows))
     return held / (total or 1.0), np.log1p(held), missing
 
 

@@ -26,7 +26,7 @@ from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
-from memwell.language.updates import RETRACTING
+from memwell.language.updates import RETRACTING, may_take_back
 from memwell.longterm.postings import (
     MOST_AT_ONCE,
     Arrays,
@@ -74,12 +74,15 @@ class QuantizedVectors:
         place = int(found["shared_from"][0]) if found else NOWHERE
         self._shared_from: int | None = None if place == NOWHERE else place
         self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
+        self._foreign: dict[bool, Flags | None] = {}
+        """Which rows are foreign to a vector with numbers of its language, and to one without; made when asked for."""
 
     def share_from(self, place: int | None) -> None:
         """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
         if place != self._shared_from:
             self._shared_from = place
             self._signs.clear()
+            self._foreign.clear()
             for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
                 self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
 
@@ -93,9 +96,12 @@ class QuantizedVectors:
         """Which rows are of a text in another language than a vector's; None where that is not known, or none is."""
         if self._shared_from is None or not self.dimensions:
             return None
-        found = (self._shared[rows] > 0.0) != bool(vector[: self._shared_from].any())
-        found &= self._lengths[rows] > 0.0
-        return found if found.any() else None
+        own = bool(vector[: self._shared_from].any())
+        if own not in self._foreign:
+            found = ((self._shared > 0.0) != own) & (self._lengths > 0.0)
+            self._foreign[own] = found if found.any() else None
+        foreign = self._foreign[own]
+        return None if foreign is None else foreign[rows]
 
     def _across(self, vector: NDArray[Any]) -> np.float32:
         """What likeness to texts in another language than a vector's is multiplied by."""
@@ -107,7 +113,7 @@ class QuantizedVectors:
         There the dot product is that of the shared parts only, and small because each is only a part of its vector.
         """
         foreign = self.foreign(vector, rows)
-        if foreign is not None:
+        if foreign is not None and foreign.any():
             lengths = np.where(self._shared[rows] > 0.0, self._shared[rows], self._lengths[rows])
             asked = float(np.linalg.norm(vector[self._shared_from :]))
             cosines = products[foreign] / np.maximum(lengths[foreign] * np.float32(asked), _LEAST)
@@ -143,6 +149,7 @@ class QuantizedVectors:
                 now[: len(before)] = before
         # The last block of signs may have ended with the rows.
         self._signs.clear()
+        self._foreign.clear()
         self._bits = None
 
     def set_dimensions(self, dimensions: int) -> None:
@@ -166,6 +173,7 @@ class QuantizedVectors:
                 self._bits[some] = np.packbits(self._codes[some] > 0, axis=1)
             if self._shared_from is not None:
                 self._measure(np.array(some, np.intp))
+        self._foreign.clear()
         if self._signs:
             changed = {row // _BLOCK for row in rows}
             self._signs = {key: packed for key, packed in self._signs.items() if key[0] not in changed}
@@ -173,6 +181,7 @@ class QuantizedVectors:
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
             self._codes[row], self._scales[row], self._lengths[row], self._shared[row] = 0, 0.0, 0.0, 0.0
+            self._foreign.clear()
 
     @property
     def nbytes(self) -> int:
@@ -491,7 +500,7 @@ class Snapshot:
         self.tells_time: Flags = np.zeros(rows, np.bool_)
         self.tells_number: Flags = np.zeros(rows, np.bool_)
         self.retracts: Flags = np.zeros(rows, np.bool_)
-        """Which rows have a word of those that take something back."""
+        """Which rows may take back what was said just before them."""
         self.has_vector: Flags = np.zeros(rows, np.bool_)
         self.kind: Integers = np.zeros(rows, np.int32)
         self.position = np.zeros(rows, np.int64)
@@ -688,7 +697,8 @@ class Snapshot:
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
-        self.retracts[rows] = cut.having(self.postings.numbers(RETRACTING))
+        may = cut.having(self.postings.numbers(RETRACTING)).tolist()
+        self.retracts[rows] = [some and may_take_back(one.text) for one, some in zip(entries, may, strict=True)]
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

@@ -260,7 +260,8 @@ def outdated(
 def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
     """How relevant the memories of each pair are, and how alike, by name: a row for each earlier one."""
     odds = _log_odds(candidates)
-    older, newer = np.broadcast_arrays(odds[:, None], odds[None, :])
+    older = np.repeat(odds[:, None], len(odds), axis=1)
+    newer = older.T
     found: dict[str, Odds] = {
         "older_relevance": older,
         "newer_relevance": newer,
@@ -376,7 +377,7 @@ def _restates(newer: str, older: str) -> bool:
 
 
 def _units(rows: Floats) -> Floats:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return np.divide(rows, np.where(lengths, lengths, 1.0), dtype=np.float32)
 
 

@@ -88,9 +88,7 @@ def statement(text: str) -> StatedText:
     """A text as a statement, without the questions in it. Of a long text nothing is read."""
     if len(text) > LONGEST:
         return StatedText()
-    stated = text
-    if "?" in text or "？" in text or _ASKED(text):
-        stated = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
+    stated = _without_questions(text)
     chinese = _HAN.search(stated) is not None
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
         return StatedText()
@@ -101,6 +99,17 @@ def statement(text: str) -> StatedText:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
     return read._replace(holds=len(text) <= LONGEST_HELD)
+
+
+def _without_questions(text: str) -> str:
+    if "?" in text or "？" in text or _ASKED(text):
+        return "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
+    return text
+
+
+def may_hold(text: str) -> bool:
+    """Whether a text may be one that ``holds``, without reading what it states."""
+    return len(text) <= LONGEST_HELD and _without_questions(text) == text
 
 
 def _only_supposed(text: str, chinese: bool) -> bool:

@@ -600,7 +600,9 @@ class Candidates:
         if unknown.any():
             # As far from the others as its vector is: a text of another language must not lose for having no tokens.
             dense = self._all_dense[self._own]
-            scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
+            known = np.float32(len(unknown) - np.count_nonzero(unknown))
+            mean = np.where(unknown, 0.0, scores).sum(1, keepdims=True) / known
+            scores = np.where(unknown, mean + dense - np.where(unknown, 0.0, dense).sum() / known, scores)
         self._late = scores
 
     @cached_property

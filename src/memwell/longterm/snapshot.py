@@ -204,7 +204,10 @@ class QuantizedVectors:
 
     def _products(self, rows: NDArray[np.intp] | slice, vector: NDArray[Any]) -> Floats:
         (asked,), (scale,) = _coded(np.asarray(vector, np.float32)[None, :])
-        products = np.asarray(numkong.cdist(self._codes[rows], asked[None, :], metric="dot"))
+        # A text of one language has zeros in the place of the others, and they need not be read.
+        given = np.flatnonzero(asked)
+        part = slice(int(given[0]), int(given[-1]) + 1) if len(given) else slice(1)
+        products = np.asarray(numkong.cdist(self._codes[:, part][rows], asked[None, part], metric="dot"))
         return self._translated((products[:, 0] * (self._scales[rows] * scale)).astype(np.float32), vector, rows)
 
     def cosine(self, one: int, other: int) -> float:

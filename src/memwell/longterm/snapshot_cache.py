@@ -378,7 +378,8 @@ class HeldSnapshot:
 
     def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
-        numbers = {id_: int(self.snapshot.number[self.snapshot.row_of(id_)]) for id_ in ids}
+        rows = [self.snapshot.row_of(id_) for id_ in ids]
+        numbers = dict(zip(ids, self.snapshot.number[rows].tolist(), strict=True))
         found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
         fits = None if wanted is None else record_test(wanted)
         return {

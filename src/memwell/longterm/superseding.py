@@ -38,6 +38,7 @@ from memwell.language.updates import (
     concerns,
     corrects_earlier,
     is_about_another,
+    may_hold,
     only_takes_back,
     statement,
 )
@@ -333,13 +334,13 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
 
     It must be about the same people, and say more than the same again.
     """
-    # Reading a statement takes longer than all else here, and most texts are too long for one.
-    if len(older.text) > LONGEST_HELD or len(newer.text) > LONGEST or newer.text == older.text:
+    # Reading a statement takes longer than all else here, and many texts are too long for one, or ask something.
+    if newer.order <= older.order or len(newer.text) > LONGEST or newer.text == older.text:
         return False
-    if newer.order <= older.order or not speaks_for(newer.traits, older.traits) or not statement(older.text).holds:
+    if not speaks_for(newer.traits, older.traits) or not may_hold(older.text) or not statement(newer.text).states:
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if not later.states or later.chinese is not earlier.chinese:
+    if not earlier.holds or later.chinese is not earlier.chinese:
         return False
     if (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)) or is_about_another(later, earlier):
         return False

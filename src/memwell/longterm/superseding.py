@@ -193,7 +193,8 @@ class SupersedingModels(NamedTuple):
             model: PairModel = getattr(self, name)
             arrays[f"{name}.names"] = np.array(model.names)
             arrays |= {f"{name}.{part}": getattr(model, part).astype(np.float16) for part in PairModel._fields[1:]}
-        np.savez_compressed(path, **arrays)
+        # Compressed it would be a tenth smaller, and take longer to read than to use.
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, file: IO[bytes]) -> SupersedingModels:
@@ -240,14 +241,16 @@ def outdated(
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    if vectors is not None and asks_about_former(query):
-        least = _LEAST_FORMER
     found = {older: [Successor(newer, 1.0)] for older, newer in taken_back.items()}
     texts = {one.id: one.text for one in candidates}
+    chances = model.probabilities(candidates, vectors)
+    # What a question asks is read only where it decides: the patterns are slow to compile.
+    if vectors is not None and max(chances.values(), default=0.0) >= _LEAST_FORMER and asks_about_former(query):
+        least = _LEAST_FORMER
     chinese = han_share(query) > 0.0
     likely = [
         (older, newer, chance)
-        for (older, newer), chance in model.probabilities(candidates, vectors).items()
+        for (older, newer), chance in chances.items()
         if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
     ]
     for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
@@ -515,6 +518,8 @@ def precedence(
     """
     if "\n" in query.strip():
         return {}
+    if not replaced and not (own_first and _own_first(query, hits, replaced, former=False)):
+        return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
@@ -526,7 +531,7 @@ def precedence(
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, former) if own_first else {}
+    own = _own_first(query, hits, replaced, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
@@ -552,7 +557,7 @@ _OWN = [
 
 
 def _own_first(
-    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, former: bool
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, *, former: bool
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 

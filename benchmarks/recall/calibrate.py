@@ -71,6 +71,10 @@ _NOTE = (
 )
 
 
+Values = Mapping[str, float]
+"""The values of a hit that are known, by name."""
+
+
 class Asked(NamedTuple):
     """A question to a store: the values of its hits, and which of them are evidence."""
 
@@ -364,6 +368,11 @@ def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool 
     ]
 
 
+def _each_alone(values: Values) -> dict[str, Floats]:
+    """The values of one hit as the models take them."""
+    return {name: np.array([value]) for name, value in values.items()}
+
+
 def cross_validated(asked: list[Asked], vectors: Sequence[str], like: Sequence[Asked] = ()) -> Fitted:
     """Every question judged by a model that was fitted to the other folds."""
     odds: list[Floats] = [np.zeros(0)] * len(asked)
@@ -371,7 +380,7 @@ def cross_validated(asked: list[Asked], vectors: Sequence[str], like: Sequence[A
         model = fit([one for one in asked if one.fold != fold], vectors, like)
         for at, one in enumerate(asked):
             if one.fold == fold:
-                odds[at] = np.array([model.relevance(values) for values in one.values])
+                odds[at] = np.array([model.relevances(_each_alone(values))[0] for values in one.values])
     return Fitted(asked, odds, shares_of(asked))
 
 

@@ -40,9 +40,7 @@ _FLAG = (0.0, 1.0)
 POINTS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(SIGNALS, _TENTHS),
     **dict.fromkeys(("asks", "follows_question", "opens", "when", "how_many"), _FLAG),
-    **dict.fromkeys(
-        ("dense_best", "dense_session", "answers_dense"), (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 1.0)
-    ),
+    **dict.fromkeys(("dense_best", "dense_session", "answers_dense"), (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 1.0)),
     "late": (0.2, 0.35, 0.5, 0.65, 0.8, 0.95),
     **dict.fromkeys(("late_best", "late_window"), (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "dense": (0.0, 0.15, 0.3, 0.45, 0.6, 0.8),

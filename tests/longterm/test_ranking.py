@@ -297,10 +297,10 @@ def test_token_vectors_are_compared_for_the_best_candidates_and_for_all_that_are
 
     def late(rows: Sequence[int]) -> np.ndarray:
         asked.append(sorted(rows))
-        return np.array([[float(row == 60) for row in rows]], np.float32)
+        return np.array([[float(row == 100) for row in rows]], np.float32)
 
     weights = Weights({"dense": Curve((0.0, 1.0), (0.0, 1.0)), "late": Curve((0.0, 1.0), (0.0, 1.0))})
-    assert rank(snapshot, question, weights=weights, late=late)[0].id == "060"
-    assert asked.pop() == list(range(56, 120))
+    assert rank(snapshot, question, weights=weights, late=late)[0].id == "100"
+    assert asked.pop() == list(range(88, 120))
     rank(snapshot, question, weights=weights, late=late, limit=100)
     assert asked.pop() == list(range(20, 120))

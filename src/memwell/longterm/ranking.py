@@ -22,7 +22,6 @@ from memwell.language.words import STOP_WORDS, by_language, language_code
 from memwell.longterm.candidates import (
     CANDIDATES,
     LARGE,
-    NEIGHBOUR,
     TINY,
     Compared,
     Matches,

@@ -187,9 +187,7 @@ def _best(values: Values, of_words: Flags) -> dict[str, Numbers]:
     return best
 
 
-def _of_words(
-    snapshot: Snapshot, question: ParsedQuery, rows: Integers
-) -> tuple[Numbers, Numbers, Numbers]:
+def _of_words(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> tuple[Numbers, Numbers, Numbers]:
     """The part of the query's words that each row has, the logarithm of their number, and the part of its names it lacks.
 
     No word is rarer than another here: how rare a word is depends on the store, and on how much of it was read.
@@ -205,7 +203,7 @@ def _of_words(
     if question.times:
         held += _PERIOD * in_period(snapshot, question, rows)
         total += _PERIOD
-    missing = 1.0 - sum(names) / len(names) if names else np.zeros(len(rows))
+    missing = 1.0 - np.add.reduce(names) / len(names) if names else np.zeros(len(rows))
     return held / (total or 1.0), np.log1p(held), missing
 
 

@@ -52,7 +52,7 @@ its own for English memories, so those in other languages need more.
 """
 _MOST_SIGNS = 512
 """How many signs of a vector are compared at most: that tells the nearest from the rest, and more are slower to read."""
-_BLOCK = 4096
+_BLOCK = 16_384
 _AT_ONCE = 256
 
 
@@ -234,19 +234,20 @@ class QuantizedVectors:
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         start, end = self._shared_from or 0, self.dimensions
         first, last = (0, start) if start and vector[:start].any() else (start, end)
-        likely = self._likely_cosines(asked, first, last, limit)
+        likely = self._likely_cosines(asked, first, last, limit, np.linalg.norm(vector))
         likely *= self._lengths[:limit]
-        likely *= np.float32(np.linalg.norm(vector))
         foreign = self.foreign(vector, slice(limit))
         if foreign is not None:
-            shared = self._likely_cosines(asked, start, end, limit)[foreign]
+            shared = self._likely_cosines(asked, start, end, limit, 1.0)[foreign]
             likely[foreign] = np.minimum(shared * self._across(vector), 1.0)
         return likely
 
-    def _likely_cosines(self, asked: NDArray[np.uint8], first: int, last: int, limit: int) -> Floats:
-        """The estimated cosines of the numbers from ``first`` to ``last``, given the signs of all that are asked for."""
+    def _likely_cosines(
+        self, asked: NDArray[np.uint8], first: int, last: int, limit: int, times: float | np.floating[Any]
+    ) -> Floats:
+        """The estimated cosines of the numbers from ``first`` to ``last``, times a number, given the signs asked for."""
         last = min(last, first + _MOST_SIGNS)
-        likely, cosines = np.zeros(limit, np.float32), _cosines(last - first)
+        likely, cosines = np.empty(limit, np.float32), _cosines(last - first) * np.float32(times)
         # Up to seven numbers at a border that is none of a byte are left out.
         part = slice(-(-first // 8), last // 8 if last < self.dimensions else None)
         asked = np.ascontiguousarray(asked[:, part])
@@ -517,8 +518,8 @@ class Snapshot:
 
     COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
-        "previous", "following", "asks", "tells_time", "tells_number", "retracts", "has_vector", "kind", "position", "expires",
-        "number", "is_turn", "session_lengths", "session_sizes", "session_last",
+        "previous", "following", "asks", "tells_time", "tells_number", "retracts", "has_vector", "kind", "position",
+        "expires", "number", "is_turn", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
     """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
     _ROWS = ("previous", "following", "session_last")

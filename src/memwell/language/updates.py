@@ -88,7 +88,9 @@ def statement(text: str) -> StatedText:
     """A text as a statement, without the questions in it. Of a long text nothing is read."""
     if len(text) > LONGEST:
         return StatedText()
-    stated = _without_questions(text)
+    stated = text
+    if "?" in text or "？" in text or _ASKED(text):
+        stated = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
     chinese = _HAN.search(stated) is not None
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
         return StatedText()
@@ -99,17 +101,6 @@ def statement(text: str) -> StatedText:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
     return read._replace(holds=len(text) <= LONGEST_HELD)
-
-
-def _without_questions(text: str) -> str:
-    if "?" in text or "？" in text or _ASKED(text):
-        return "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
-    return text
-
-
-def may_hold(text: str) -> bool:
-    """Whether a text may be one that ``holds``, without reading what it states."""
-    return len(text) <= LONGEST_HELD and _without_questions(text) == text
 
 
 def _only_supposed(text: str, chinese: bool) -> bool:
@@ -385,16 +376,11 @@ RETRACTING = frozenset(
 """Words, as they are indexed, of which every text that takes something back has one."""
 
 
-def may_take_back(text: str) -> bool:
-    """Whether a text is of the kind that takes back what was said just before it."""
-    return bool(in_jest(text) or corrects(text) or _RETRACTS(text))
-
-
 def takes_back(newer: str, older: str) -> bool:
     """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
     if in_jest(newer):
         return True
-    if not may_take_back(newer):
+    if not (corrects(newer) or _RETRACTS(newer)):
         return False
     stated = {(one.relation, one.object) for one in claims(older, time=_NEVER) if not one.negated}
     joint = claims(newer, time=_NEVER, preceding=(older, _NEVER))

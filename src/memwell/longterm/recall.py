@@ -291,8 +291,7 @@ class RecallingMemory(MemoryBase):
         hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
-            rows = {one.id: one.row for one in found}
-            matches = late.matches([rows[hit.id] for hit in hits], texts)
+            matches = late.matches([held.snapshot.row_of(hit.id) for hit in hits], texts)
             hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
         return hits
 

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from memwell._native import product
 from memwell.errors import InvalidInput
+from memwell.language.claims import in_jest
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
-from memwell.language.updates import RETRACTING, may_take_back
+from memwell.language.updates import RETRACTING, corrects_earlier
 from memwell.longterm.postings import (
     MOST_AT_ONCE,
     Arrays,
@@ -470,6 +471,11 @@ _Turn: TypeAlias = tuple[float, int, str, int]
 """The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
+def may_retract(text: str) -> bool:
+    """Whether a text may take back what was said just before it."""
+    return bool(in_jest(text)) or corrects_earlier(text)
+
+
 class Snapshot:
     """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
@@ -504,7 +510,6 @@ class Snapshot:
         self.tells_time: Flags = np.zeros(rows, np.bool_)
         self.tells_number: Flags = np.zeros(rows, np.bool_)
         self.retracts: Flags = np.zeros(rows, np.bool_)
-        """Which rows may take back what was said just before them."""
         self.has_vector: Flags = np.zeros(rows, np.bool_)
         self.kind: Integers = np.zeros(rows, np.int32)
         self.position = np.zeros(rows, np.int64)
@@ -702,7 +707,7 @@ class Snapshot:
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
         may = cut.having(self.postings.numbers(RETRACTING)).tolist()
-        self.retracts[rows] = [some and may_take_back(one.text) for one, some in zip(entries, may, strict=True)]
+        self.retracts[rows] = [some and may_retract(one.text) for one, some in zip(entries, may, strict=True)]
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

@@ -38,7 +38,6 @@ from memwell.language.updates import (
     concerns,
     corrects_earlier,
     is_about_another,
-    may_hold,
     only_takes_back,
     statement,
 )
@@ -94,8 +93,8 @@ class ComparedHit(NamedTuple):
 
     @property
     def may_be_outdated(self) -> bool:
-        """Whether it may answer the question, and is short enough to say one thing."""
-        return self.relevance >= _LEAST_ANSWERING and len(self.text) <= LONGEST_HELD
+        """Whether it may answer the question, asks nothing, and is short enough to say one thing."""
+        return self.relevance >= _LEAST_ANSWERING and _may_hold(self.text)
 
 
 class ComparedVectors(NamedTuple):
@@ -340,7 +339,7 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     # Reading a statement takes longer than all else here, and many texts are too long for one, or ask something.
     if newer.order <= older.order or len(newer.text) > LONGEST or newer.text == older.text:
         return False
-    if not speaks_for(newer.traits, older.traits) or not may_hold(older.text) or not statement(newer.text).states:
+    if not speaks_for(newer.traits, older.traits) or not _may_hold(older.text) or not statement(newer.text).states:
         return False
     later, earlier = statement(newer.text), statement(older.text)
     if not earlier.holds or later.chinese is not earlier.chinese:
@@ -349,6 +348,10 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
     return not (_of_two_people(newer, older) or denies_another(now, before))
+
+
+def _may_hold(text: str) -> bool:
+    return len(text) <= LONGEST_HELD and "?" not in text and "？" not in text
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:

@@ -603,7 +603,7 @@ class SqliteVectors:
         """Every key of a space with its vector, read in blocks.
 
         Each block is a snapshot of its own: an open one would keep the write-ahead log growing. What changes meanwhile is
-        among the changes since the row was read, which are searched beside the graph.
+        among the changes since the row was read, which are searched in addition to the graph.
         """
         start, end = row.bounds
         size = 2 * (row.dimensions or 0)

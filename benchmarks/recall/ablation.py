@@ -18,26 +18,14 @@ from memwell.longterm.weights import Weights, default_weights
 DATA = ("friends", "longmemeval", "madial")
 """Beside LoCoMo; of FriendsQA and LongMemEval the questions that the encoder was not trained on."""
 GROUPS = {
-    "*all of words*": (
-        "words",
-        "near",
-        "window",
-        "session",
-        "coverage",
-        "window_coverage",
-        "rarest",
-        "names",
-        "peak",
-        "answers",
-    ),
-    "*all of vectors*": ("dense", "dense_best", "dense_window", "dense_session", "answers_dense"),
+    "*all of words*": ("words", "session", "coverage", "window_coverage", "rarest"),
+    "*all of vectors*": ("dense", "dense_best", "dense_session", "answers_dense"),
     "*all of late interaction*": ("late", "late_best", "late_window"),
     "*vectors and late interaction*": (
-        *("dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window"),
+        *("dense", "dense_best", "dense_session", "answers_dense", "late", "late_best", "late_window"),
     ),
     "*all of neighbours and sessions*": (
-        *("near", "window", "session", "window_coverage", "peak", "answers", "dense_window", "dense_session"),
-        *("answers_dense", "follows_question", "opens"),
+        *("session", "window_coverage", "dense_session", "answers_dense", "follows_question", "opens"),
     ),
     "*all of who and when*": ("speaker", "role", "time", "when", "how_many"),
     "*all of form*": ("asks", "follows_question", "opens", "length"),

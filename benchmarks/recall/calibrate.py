@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import zlib
 from collections import Counter
@@ -39,7 +40,6 @@ from memwell.longterm.relevance import (
     Calibration,
     LogisticModel,
     RelevanceModel,
-    Values,
     values_of,
 )
 
@@ -69,6 +69,10 @@ _NOTE = (
     "statements in English and Chinese, made-up questions that none of them answers, and translations; as if a third of "
     "all questions had no answer."
 )
+
+
+Values = Mapping[str, float]
+"""The values of a hit that are known, by name."""
 
 
 class Asked(NamedTuple):
@@ -137,9 +141,12 @@ def noted() -> Generator[list[Values]]:
 
     def note(*given: Any) -> list[float]:
         *observed, embedder = given
-        values = values_of(*observed, calibrated=embedder is not None)
-        found.extend(values)
-        return [0.0] * len(values)
+        columns = values_of(*observed, calibrated=embedder is not None)
+        hits = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        found.extend(
+            {name: value for name, value in zip(columns, hit, strict=True) if not math.isnan(value)} for hit in hits
+        )
+        return [0.0] * len(hits)
 
     recall.relevances = note
     try:
@@ -380,6 +387,11 @@ def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool 
     ]
 
 
+def _each_alone(values: Values) -> dict[str, Floats]:
+    """The values of one hit as the models take them."""
+    return {name: np.array([value]) for name, value in values.items()}
+
+
 def cross_validated(asked: list[Asked], vectors: Sequence[str]) -> Fitted:
     """Every question judged by a model that was fitted to the other folds."""
     odds: list[Floats] = [np.zeros(0)] * len(asked)
@@ -387,7 +399,7 @@ def cross_validated(asked: list[Asked], vectors: Sequence[str]) -> Fitted:
         model = fit([one for one in asked if one.fold != fold], vectors)
         for at, one in enumerate(asked):
             if one.fold == fold:
-                odds[at] = np.array([model.relevance(values) for values in one.values])
+                odds[at] = np.array([model.relevances(_each_alone(values))[0] for values in one.values])
     return Fitted(asked, odds, shares_of(asked))
 
 

@@ -70,7 +70,7 @@ class EmbeddedSample:
             for unit in store.units
         )
         self.snapshot = Snapshot.build(entry._replace(vector=row) for entry, row in zip(plain, rows, strict=True))
-        self._tokens = {unit.id: one for unit, one in zip(store.units, self._embedder.unpacked(tokens), strict=True)}
+        self._tokens = self._embedder.unpacked(tokens)
 
     def observe(self, query: Query) -> SignalTable:
         """The signals of the candidates of a question."""
@@ -81,8 +81,8 @@ class EmbeddedSample:
         late = None if tokens is None else partial(self._late, tokens)
         return observe(self.snapshot, question, _EVERYTHING, late=late)
 
-    def _late(self, tokens: QueryTokens, ids: Sequence[str]) -> Vectors | None:
-        return best_matches(self._embedder, tokens, [self._tokens[id_] for id_ in ids])
+    def _late(self, tokens: QueryTokens, rows: Sequence[int]) -> Vectors | None:
+        return best_matches(self._embedder, tokens, [self._tokens[row] for row in rows])
 
 
 def flattened(store: Sample, step: int = 3) -> Sample:

@@ -40,28 +40,23 @@ _FLAG = (0.0, 1.0)
 POINTS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(SIGNALS, _TENTHS),
     **dict.fromkeys(("asks", "follows_question", "opens", "when", "how_many"), _FLAG),
-    **dict.fromkeys(
-        ("dense_best", "dense_window", "dense_session", "answers_dense"), (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 1.0)
-    ),
+    **dict.fromkeys(("dense_best", "dense_session", "answers_dense"), (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 1.0)),
     "late": (0.2, 0.35, 0.5, 0.65, 0.8, 0.95),
     **dict.fromkeys(("late_best", "late_window"), (0.4, 0.6, 0.7, 0.8, 0.9, 1.0)),
     "dense": (0.0, 0.15, 0.3, 0.45, 0.6, 0.8),
     "length": (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.65),
-    "peak": (-1.0, -0.5, 0.0, 0.5, 1.0),
     "speaker": (-1.0, 0.0, 1.0),
     "role": (-1.0, 0.0, 1.0),
 }
-FALLING = frozenset({"asks", "follows_question", "opens", "length", "peak"})
+FALLING = frozenset({"asks", "follows_question", "opens", "length"})
 """These curves may fall as well; the others only rise."""
 LEAST_RISE = {"speaker": 0.15, "words": 0.05, "coverage": 0.05}
 """How much a piece of a curve rises at least. In FriendsQA and meetings people are asked about what others say of them, so
 that a speaker would count for nothing; in a person's own memory it does. Where there are no vectors, a few words more or
 less must decide.
 """
-UNUSED = frozenset({"near", "window", "names", "answers", "dense_window", "access", "worth", "peak"})
-"""Signals that were given next to nothing beside the others; leaving them out saves their cost. ``peak`` was worth half a
-point where there are vectors, but without them it puts a memory with the words below its neighbour.
-"""
+UNUSED = frozenset({"access", "worth"})
+"""Signals of ``Weights.time_weighted`` alone."""
 LEARNT = tuple(name for name in SIGNALS if name not in UNLEARNT and name not in UNUSED)
 
 

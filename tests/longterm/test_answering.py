@@ -68,7 +68,9 @@ def test_what_holds_of_someone_is_told_in_the_order_in_which_it_was_said(engine:
 
 
 def test_what_is_over_is_known_by_the_memories_that_state_it(engine: memwell.Engine):
-    said = [engine.remember(text) for text in ("Declan is a welder at Ford.", "Declan lost his job.", "Eve works at Ford.")]
+    said = [
+        engine.remember(text) for text in ("Declan is a welder at Ford.", "Declan lost his job.", "Eve works at Ford.")
+    ]
     assert no_longer_true(engine.memory, "Where does Declan work?") == {said[0].id}
     assert no_longer_true(engine.memory, "Where did Declan work before?") == frozenset()
     assert no_longer_true(engine.memory, "Where does Eve work?") == frozenset()

@@ -73,7 +73,7 @@ def test_what_you_were_told_is_mine(text: str) -> None:
 
 ROWS, DIMENSIONS, VOCABULARY = 3000, 256, 2000
 EVERYTHING = Weights.linear({name: 1.0 + place / 10 for place, name in enumerate(SIGNALS)})
-DOCUMENTS = Weights.linear({"words": 1, "dense_best": 1, "coverage": 1, "near": 0.3, "window": 0.3})
+DOCUMENTS = Weights.linear({"words": 1, "dense_best": 1, "coverage": 1, "window_coverage": 0.3})
 WEIGHTS = (default_weights(), DOCUMENTS, EVERYTHING, Weights.time_weighted(), Weights.linear({"words": 1.0}))
 
 

@@ -358,12 +358,17 @@ def test_they_are_read_in_one_query_and_then_cached():
     first, changed, other = unpacked_tokens(packed)
     store.put("one", model.name, packed[0])
     store.put("two", another.name, packed[2])
-    assert cache.read(store, ["two", "one", "none"], model) == [b"", first, b""]
+    ids = {1: "one", 2: "two", 3: "none"}
+
+    def read(rows: Sequence[int], embedder: LocalEmbedder) -> list[bytes]:
+        return cache.read(store, rows, ids.__getitem__, embedder)
+
+    assert read([2, 1, 3], model) == [b"", first, b""]
     store.put("one", model.name, packed[1])
-    assert cache.read(store, ["one"], model) == [first]
-    cache.drop("one")
-    assert cache.read(store, ["one"], model) == [changed]
-    assert cache.read(store, ["two"], another) == [other]
+    assert read([1], model) == [first]
+    cache.drop(1)
+    assert read([1], model) == [changed]
+    assert read([2], another) == [other]
     store.delete("two")
     cache.clear()
-    assert cache.read(store, ["two"], another) == [b""]
+    assert read([2], another) == [b""]

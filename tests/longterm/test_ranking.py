@@ -69,7 +69,7 @@ def test_signals_that_say_the_same_are_one_reason():
 @pytest.mark.parametrize(
     "signals",
     [
-        {"peak": Signal(0.5, -0.04)}, {"role": Signal(0.0, 0.03)}, {"importance": Signal(0.5, 0.03)},
+        {"length": Signal(0.5, -0.04)}, {"role": Signal(0.0, 0.03)}, {"importance": Signal(0.5, 0.03)},
         {"length": Signal(0.3, 0.1), "opens": Signal(1.0, 0.03)},
         {"time": Signal(0.1, 0.02), "length": Signal(0.3, 1.0)}, {},
     ],
@@ -293,14 +293,14 @@ def test_token_vectors_are_compared_for_the_best_candidates_and_for_all_that_are
     vectors = np.eye(2, dtype=np.float32)[[0] * 120] * np.linspace(0.1, 1.0, 120, dtype=np.float32)[:, None]
     snapshot = Snapshot.build(SnapshotEntry(f"{at:03}", "x", vector=row) for at, row in enumerate(vectors))
     question = ParsedQuery.of("", now=NOW, vector=vectors[-1])
-    asked: list[list[str]] = []
+    asked: list[list[int]] = []
 
-    def late(ids: Sequence[str]) -> np.ndarray:
-        asked.append(sorted(ids))
-        return np.array([[float(id_ == "060") for id_ in ids]], np.float32)
+    def late(rows: Sequence[int]) -> np.ndarray:
+        asked.append(sorted(rows))
+        return np.array([[float(row == 100) for row in rows]], np.float32)
 
     weights = Weights({"dense": Curve((0.0, 1.0), (0.0, 1.0)), "late": Curve((0.0, 1.0), (0.0, 1.0))})
-    assert rank(snapshot, question, weights=weights, late=late)[0].id == "060"
-    assert asked.pop() == [f"{at:03}" for at in range(56, 120)]
+    assert rank(snapshot, question, weights=weights, late=late)[0].id == "100"
+    assert asked.pop() == list(range(88, 120))
     rank(snapshot, question, weights=weights, late=late, limit=100)
-    assert asked.pop() == [f"{at:03}" for at in range(20, 120)]
+    assert asked.pop() == list(range(20, 120))

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,13 +173,13 @@ def test_the_first_model_whose_values_are_known_is_used():
     sure, unsure = LogisticModel(9.0, {}), LogisticModel(0.0, {"held": 1.0})
     first = RelevanceModel(LogisticModel(0.0, {"best_dense": 1.0}), sure)
     calibration = Calibration("", "some", (first, RelevanceModel(sure, unsure)))
-    known = {"held": 1.0, "best_dense": 0.3}
-    whole, by_words, unknown = calibration.relevances([known, {"held": 1.0}, {"best_held": 1.0}])
-    assert whole == first.relevance(known) < 0.6
+    values = {"held": np.array([1.0, 1.0, np.nan]), "best_dense": np.array([0.3, np.nan, np.nan])}
+    whole, by_words, unknown = calibration.relevances(values, 3)
+    assert whole == first.relevances(values)[0] < 0.6
     assert by_words > 0.7
     assert unknown == 0.5
-    assert sure.probability({}) < LogisticModel(1e9, {}).probability({}) <= 1.0
-    assert 0.0 <= LogisticModel(-1e9, {}).probability({}) < 1e-9
+    assert sure.probabilities({}) < LogisticModel(1e9, {}).probabilities({}) <= 1.0
+    assert 0.0 <= LogisticModel(-1e9, {}).probabilities({}) < 1e-9
 
 
 def test_the_shipped_models_count_in_the_right_direction():

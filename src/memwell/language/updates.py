@@ -25,7 +25,7 @@ from memwell.language.segment import ascii_words, query_terms
 from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, are_two, frame
 from memwell.language.words import STOP_WORDS
 
-LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
+LONGEST, LONGEST_CHINESE, LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**16
 
@@ -100,7 +100,7 @@ def statement(text: str) -> StatedText:
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
-    return read._replace(holds=len(text) <= _LONGEST_HELD)
+    return read._replace(holds=len(text) <= LONGEST_HELD)
 
 
 def _only_supposed(text: str, chinese: bool) -> bool:

@@ -214,9 +214,10 @@ class FoundTerms(NamedTuple):
     """The terms of a query that occur in a snapshot, and how many records have each."""
 
     terms: Sequence[str]
+    postings: Sequence[Integers]
+    """The packed rows and counts of each term."""
     sizes: Numbers
     telling: Floats
-    names: Flags
     asked: float
     """The weight of all terms of the query, also of those that no record has."""
     weightiest: float
@@ -233,8 +234,6 @@ class Matches(NamedTuple):
     scores: Floats
     telling: Floats
     """The weight of each term, by its number."""
-    names: Flags
-    """Which terms are part of names."""
     asked: float
     """The weight of all terms of the query, also of those that no record has."""
     weightiest: float
@@ -261,7 +260,8 @@ def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: in
     """The usable rows with the highest choice, in order. It overwrites the choice of the others."""
     if len(choice) <= count:
         return np.flatnonzero(usable)
-    choice[~usable] = -np.inf
+    if not usable.all():
+        choice[~usable] = -np.inf
     # The bound from a sample lets two or three hundred rows pass, which is several times faster than sorting all.
     sample = choice[::sample_of]
     bound = -np.inf
@@ -288,7 +288,7 @@ def compare(
     if len(matches.rows):
         words[:limit] = np.bincount(matches.rows, matches.scores, limit)
         if weights.count_words:
-            choice += _choice_by_words(snapshot, matches, words[:limit])
+            choice += _with_those_around(snapshot, words)[0]
     if is_near_to_any(snapshot, question):
         assert question.vector is not None
         dense[:limit] = snapshot.vectors.dots(question.vector, limit)
@@ -355,30 +355,16 @@ def is_near_to_any(snapshot: Snapshot, question: ParsedQuery) -> bool:
     return 10 * int(np.count_nonzero(snapshot.has_vector[: snapshot.limit])) >= 9 * len(snapshot)
 
 
-def _choice_by_words(snapshot: Snapshot, matches: Matches, words: Floats) -> Floats:
-    """The score of each row's words, with those of its neighbours and its session."""
-    limit = snapshot.limit
-    # The place after the last row collects what goes to missing neighbours.
-    around = np.concatenate((snapshot.previous.take(matches.rows), snapshot.following.take(matches.rows))) % (limit + 1)
-    near_words = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
-    choice = (words + near_words).astype(np.float32)
-    choice *= 1.0 / max(float(choice.max()), TINY)
-    together = np.bincount(snapshot.session[matches.rows], matches.scores, len(snapshot.session_lengths))
-    choice += (together * (SESSION / max(float(together.max()), TINY))).astype(np.float32)[snapshot.session[:limit]]
-    return choice
-
-
 def found_terms(snapshot: Snapshot, question: ParsedQuery) -> FoundTerms:
     """The query's terms that occur in the snapshot, in the query's order, with their weights."""
     asked = dict(zip(question.terms, question.term_weights.tolist(), strict=True))
-    weights = {term: weight for term, weight in asked.items() if term in snapshot.postings}
-    sizes = np.array([len(snapshot.postings[term]) for term in weights])
+    postings = {term: posting for term in asked if (posting := snapshot.postings.get(term)) is not None}
+    sizes = np.array([len(posting) for posting in postings.values()])
     rarity = np.log1p((len(snapshot) - sizes + 0.5) / (sizes + 0.5))
-    telling = (rarity * list(weights.values())).astype(np.float32)
-    names = np.array([term in question.name_terms for term in weights], np.bool_)
+    telling = (rarity * [asked[term] for term in postings]).astype(np.float32)
     rarest = math.log1p(2 * len(snapshot) + 1)
-    every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - weights.keys())])
-    return FoundTerms(list(weights), sizes, telling, names, sum(every), sum(every[-_FEW_TERMS:]))
+    every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - postings.keys())])
+    return FoundTerms(list(postings), list(postings.values()), sizes, telling, sum(every), sum(every[-_FEW_TERMS:]))
 
 
 def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
@@ -386,7 +372,7 @@ def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
     found = found_terms(snapshot, question)
     if not found.terms:
         return scored(snapshot, found, np.zeros(0, np.int32), np.zeros(0, np.int32), found.sizes)
-    rows, counts = unpacked(np.concatenate([snapshot.postings[term] for term in found.terms]))
+    rows, counts = unpacked(np.concatenate(found.postings))
     return scored(snapshot, found, rows, counts, found.sizes)
 
 
@@ -398,14 +384,13 @@ def scored(
     counts = counts.astype(np.float32)
     scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
     at = rows if places is None else places
-    return Matches(rows, at, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
+    return Matches(rows, at, counts, terms, scores, found.telling, found.asked, found.weightiest)
 
 
-def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:
+def damping(snapshot: Snapshot, rows: Integers | Rows) -> Floats:
     """The part of BM25 that depends on the length of a record."""
     # take() with small integers is three times as fast as indexing.
-    lengths = snapshot.lengths[rows] if isinstance(rows, slice) else snapshot.lengths.take(rows)
-    return K1 * (1.0 - B) + (K1 * B * len(snapshot) / max(snapshot.total_words, 1)) * lengths
+    return K1 * (1.0 - B) + (K1 * B * len(snapshot) / max(snapshot.total_words, 1)) * snapshot.lengths.take(rows)
 
 
 def session_rows(snapshot: Snapshot, rows: Rows) -> Rows:
@@ -484,16 +469,15 @@ class _Shortlist:
             add_broad(self._base, snapshot, question, weights)
 
     def _by_words(self, found: FoundTerms) -> None:
-        terms = sorted(zip(found.telling.tolist(), found.terms, strict=True))
-        spared = _LEFT_OUT * sum(telling for telling, _ in terms)
+        terms = sorted(zip(found.telling.tolist(), found.terms, found.postings, strict=True), key=lambda one: one[:2])
+        spared = _LEFT_OUT * sum(telling for telling, *_ in terms)
         words = np.zeros(self._snapshot.limit + 1, np.float32)
-        lengths = damping(self._snapshot, slice(self._snapshot.limit))
-        for telling, term in terms:
+        for telling, term, posting in terms:
             spared -= telling
-            if spared > 0.0 and len(self._snapshot.postings[term]) * _COMMON >= self._snapshot.limit:
+            if spared > 0.0 and len(posting) * _COMMON >= self._snapshot.limit:
                 self._left_out.append((term, telling))
             else:
-                _add_term(self._snapshot, words, term, telling, lengths)
+                _add_term(self._snapshot, words, posting, telling)
         self._base, self._scale = _with_those_around(self._snapshot, words)
 
     def best(self, usable: Flags, likely: Floats | None, count: int) -> Rows:
@@ -513,7 +497,9 @@ class _Shortlist:
         if likely is None:
             return self._base.copy()
         near = likely * np.float32(1.0 / max(float(likely.max()) - min(float(likely.min()), 0.0), TINY))
-        return self._base + _with_translations(near, self._snapshot, self._question, self._weights, slice(limit))
+        near = _with_translations(near, self._snapshot, self._question, self._weights, slice(limit))
+        near += self._base
+        return near
 
     def _exact(self, rows: Rows, likely: Floats | None) -> Floats:
         snapshot, vector = self._snapshot, self._question.vector
@@ -547,11 +533,11 @@ class _Shortlist:
         return found
 
 
-def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, lengths: Floats) -> None:
+def _add_term(snapshot: Snapshot, words: Floats, posting: Integers, telling: float) -> None:
     """Add the score of a term to each row."""
-    rows, counts = unpacked(snapshot.postings[term])
+    rows, counts = unpacked(posting)
     rows, counts = rows.astype(np.intp), counts.astype(np.float32)
-    np.add.at(words, rows, counts * np.float32(telling * (K1 + 1.0)) / (counts + lengths.take(rows)))
+    np.add.at(words, rows, counts * np.float32(telling * (K1 + 1.0)) / (counts + damping(snapshot, rows)))
 
 
 def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float]:
@@ -635,8 +621,8 @@ def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: 
     """The occurrences of terms in the wanted rows, given as flags and as rows."""
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
-    for term in found.terms:
-        where, how_often = unpacked(snapshot.postings[term])
+    for posting in found.postings:
+        where, how_often = unpacked(posting)
         inside = np.flatnonzero(wanted.take(where))
         places.append(np.searchsorted(among, where[inside]))
         counts.append(how_often.take(inside))

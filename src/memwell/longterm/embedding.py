@@ -582,36 +582,41 @@ def _mark(model: str) -> bytes:
 
 
 class TokenCache:
-    """Unpacked token vectors that were read lately, about 64 MB at most; its owner drops those of memories that changed."""
+    """Unpacked token vectors that were read lately, about 64 MB at most, by the rows of a snapshot.
+
+    Its owner drops those of rows that change.
+    """
 
     def __init__(self) -> None:
-        self._held: dict[str, bytes] = {}
+        self._held: dict[int, bytes] = {}
         self._bytes = 0
         self._model: str = ""
 
-    def drop(self, id_: str) -> None:
-        """Forget those of a memory."""
-        self._bytes -= len(self._held.pop(id_, b""))
+    def drop(self, row: int) -> None:
+        """Forget those of a row."""
+        self._bytes -= len(self._held.pop(row, b""))
 
     def clear(self) -> None:
         """Forget all."""
         self._held.clear()
         self._bytes = 0
 
-    def read(self, store: TokenStore, ids: Sequence[str], embedder: TokenEmbedder) -> list[bytes]:
-        """Those of memories, in order; empty for a memory that has none."""
+    def read(
+        self, store: TokenStore, rows: Sequence[int], id_of: Callable[[int], str], embedder: TokenEmbedder
+    ) -> list[bytes]:
+        """Those of rows, in order; empty for a row that has none."""
         model = embedder.name
         if model != self._model or self._bytes > _MOST_CACHED:
             self.clear()
             self._model = model
-        missing = [id_ for id_ in ids if id_ not in self._held]
+        missing = {id_of(row): row for row in rows if row not in self._held}
         if missing:
-            found = store.read(missing, model)
+            found = store.read(list(missing), model)
             unpacked = dict(zip(found, embedder.unpacked(list(found.values())), strict=True))
-            for id_ in missing:
-                self._held[id_] = unpacked.get(id_, b"")
+            for id_, row in missing.items():
+                self._held[row] = unpacked.get(id_, b"")
             self._bytes += sum(map(len, unpacked.values()))
-        return [self._held[id_] for id_ in ids]
+        return [self._held[row] for row in rows]
 
 
 def best_matches(embedder: TokenEmbedder, query: QueryTokens, tokens: Sequence[bytes]) -> NDArray[np.float32] | None:
@@ -621,30 +626,33 @@ def best_matches(embedder: TokenEmbedder, query: QueryTokens, tokens: Sequence[b
     known = [at for at, one in enumerate(tokens) if one]
     if not known:
         return None
+    if len(known) == len(tokens):
+        return embedder.best_matches(query, tokens)
     best = np.full((len(query.weights), len(tokens)), np.nan, np.float32)
     best[:, known] = embedder.best_matches(query, [tokens[at] for at in known])
     return best
 
 
 class LateInteraction(NamedTuple):
-    """Compares the token vectors of a query with those of memories."""
+    """Compares the token vectors of a query with those of memories, given by their rows in a snapshot."""
 
     embedder: TokenEmbedder
     query: QueryTokens
     store: TokenStore
     cache: TokenCache
+    id_of: Callable[[int], str]
 
-    def best(self, ids: Sequence[str]) -> NDArray[np.float32] | None:
+    def best(self, rows: Sequence[int]) -> NDArray[np.float32] | None:
         """``best_matches`` of memories, a column each, NaN for one without token vectors; None when no memory has any."""
-        return best_matches(self.embedder, self.query, self._tokens(ids))
+        return best_matches(self.embedder, self.query, self._tokens(rows))
 
-    def matches(self, ids: Sequence[str], texts: Sequence[str]) -> list[tuple[WordMatch, ...]]:
+    def matches(self, rows: Sequence[int], texts: Sequence[str]) -> list[tuple[WordMatch, ...]]:
         """The words of the query and those that match them, for each memory, given the texts that were embedded."""
-        tokens = self._tokens(ids)
+        tokens = self._tokens(rows)
         known = [at for at, one in enumerate(tokens) if one]
         made = self.embedder.word_matches(self.query, [tokens[at] for at in known], [texts[at] for at in known])
         found = dict(zip(known, made, strict=True))
-        return [tuple(found.get(at, ())) for at in range(len(ids))]
+        return [tuple(found.get(at, ())) for at in range(len(rows))]
 
-    def _tokens(self, ids: Sequence[str]) -> list[bytes]:
-        return self.cache.read(self.store, ids, self.embedder)
+    def _tokens(self, rows: Sequence[int]) -> list[bytes]:
+        return self.cache.read(self.store, rows, self.id_of, self.embedder)

@@ -156,6 +156,12 @@ class WordBatch(NamedTuple):
         """The number of words of each text."""
         return np.bincount(self.places, minlength=len(self.kinds))
 
+    def having(self, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        """Which texts have one of some words."""
+        flags = np.zeros(len(self.kinds), np.bool_)
+        flags[self.places[np.isin(self.terms, numbers)]] = True
+        return flags
+
 
 class RowPostings:
     """The words of a snapshot's rows. It is as thread-safe as the snapshot.
@@ -196,9 +202,18 @@ class RowPostings:
         """Those of many terms that some row has."""
         return self._terms.known(terms)
 
+    def numbers(self, terms: Iterable[str]) -> list[int]:
+        """The numbers of those of many terms that some row has."""
+        return [self._number(term) for term in self._terms.known(terms)]
+
     def __getitem__(self, term: str) -> Integers:
         """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
         return self._posting(self._number(term))
+
+    def get(self, term: str) -> Integers | None:
+        """The same, or None for a term that no row has."""
+        number = self._terms.get(term)
+        return None if number is None else self._posting(number)
 
     @property
     def nbytes(self) -> int:
@@ -216,6 +231,14 @@ class RowPostings:
         posting = self[term]
         found = posting.take(np.searchsorted(posting, rows << _COUNT_BITS), mode="clip")
         return np.where(found >> _COUNT_BITS == rows, found & MAX_COUNT, 0)
+
+    def has(self, term: str, rows: Integers) -> NDArray[np.bool_]:
+        """Which of some rows have a term."""
+        number = self._terms.get(term)
+        if number is None:
+            return np.zeros(len(rows), np.bool_)
+        posting = self._posting(number)
+        return posting.take(posting.searchsorted(rows << _COUNT_BITS), mode="clip") >> _COUNT_BITS == rows
 
     def add(self, rows: Integers, cut: WordBatch) -> None:
         """Add the words of rows that have none; the rows are ascending, one for each text of the batch."""

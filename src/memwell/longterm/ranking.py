@@ -22,7 +22,6 @@ from memwell.language.words import STOP_WORDS, by_language, language_code
 from memwell.longterm.candidates import (
     CANDIDATES,
     LARGE,
-    NEIGHBOUR,
     TINY,
     Compared,
     Matches,
@@ -52,10 +51,10 @@ _OFTEN = 0.75
 """The value of the signal ``uses`` after three recalls."""
 _REASONS = {
     "meaning": ("dense", "dense_best", "late", "late_best"),
-    "words": ("words", "coverage", "rarest", "names"),
-    "near_words": ("near", "window", "window_coverage", "dense_window", "late_window"),
+    "words": ("words", "coverage", "rarest"),
+    "near_words": ("window_coverage", "late_window"),
     "talk": ("session", "dense_session"),
-    "answer": ("answers", "answers_dense", "follows_question"),
+    "answer": ("answers_dense", "follows_question"),
     "time": ("time",),
     "when": ("when",),
     "number": ("how_many",),
@@ -68,8 +67,8 @@ _REASONS = {
 }
 _REASON_OF = {signal: reason for reason, signals in _REASONS.items() for signal in signals}
 _ALONE = {
-    **dict.fromkeys(("near", "window", "window_coverage", "session"), "words"),
-    **dict.fromkeys(("dense_window", "dense_session", "late_window"), "meaning"),
+    **dict.fromkeys(("window_coverage", "session"), "words"),
+    **dict.fromkeys(("dense_session", "late_window"), "meaning"),
 }
 """The reasons of neighbour signals for a memory without neighbours: they are about the memory itself."""
 _SAYS_NOTHING_UP_TO = {"importance": 0.5}
@@ -268,12 +267,9 @@ class Ranked:
         rows = zip(self._names, self._values, self._shares, strict=True)
         return {name: Signal(value, share) for name, value, share in rows if value or share}
 
-    def signal(self, name: str) -> Signal | None:
-        """One of its signals; None when it has neither a value nor a share."""
-        at = self._names.index(name) if name in self._names else None
-        if at is None or not (self._values[at] or self._shares[at]):
-            return None
-        return Signal(self._values[at], self._shares[at])
+    def value(self, name: str) -> float:
+        """The value of one of its signals; 0 for one that the weights leave out."""
+        return self._values[self._names.index(name)] if name in self._names else 0.0
 
     def __repr__(self) -> str:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"
@@ -369,8 +365,8 @@ def _reasoned(snapshot: Snapshot, observed: SignalTable, weights: Weights, order
 # these only. Scores of words depend on how many and how rare the query's words are, so they are relative to the best
 # candidate, which has 1 unless it has only little of the query.
 
-BestMatches: TypeAlias = Callable[[Sequence[str]], "Floats | None"]
-"""How well each piece of the query is matched by each record, given by id: a row a piece, a column a record.
+BestMatches: TypeAlias = Callable[[Sequence[int]], "Floats | None"]
+"""How well each piece of the query is matched by each record, given by row: a row a piece, a column a record.
 
 A column of NaN is unknown; None when all are.
 """
@@ -379,7 +375,7 @@ _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
-_CLOSELY = 64
+_CLOSELY = 32
 """Of how many candidates the token vectors are compared: those that are the best without them."""
 _LATE = ("late", "late_best", "late_window")
 
@@ -455,26 +451,6 @@ class Candidates:
         return self._words[self._own] if self._has_words else None
 
     @property
-    def near(self) -> Numbers | None:
-        """The same with a part of its neighbours' words."""
-        if self._apart or not self._has_words:
-            return None
-        neighbours = self._words[self._earlier] + self._words[self._later]
-        return _relative(self._words[self._own] + NEIGHBOUR * neighbours)
-
-    @property
-    def window(self) -> Numbers | None:
-        """The BM25 score of the record and its two neighbours as one text."""
-        if self._apart or not self._has_words:
-            return None
-        snapshot = self._snapshot
-        lengths = (
-            snapshot.lengths[self._rows] + _at(snapshot.lengths, self._before) + _at(snapshot.lengths, self._after)
-        )
-        average = 3.0 * snapshot.total_words / len(snapshot)
-        return _relative(_bm25(self._counts[1], lengths / average, self._matches.telling))
-
-    @property
     def session(self) -> Numbers | None:
         """The BM25 score of its whole session as one text."""
         if self._apart or not self._has_words:
@@ -506,24 +482,6 @@ class Candidates:
         return (self._held * telling).max(1) / telling.max() if self._has_words else None
 
     @property
-    def names(self) -> Numbers | None:
-        """The share of the query's names that it has."""
-        names = self._matches.names
-        return self._held[:, names].mean(1) if names.any() else None
-
-    @property
-    def peak(self) -> Numbers | None:
-        """How much higher its words score than its neighbours'."""
-        if self._apart or not self._has_words:
-            return None
-        return self._words[self._own] - np.maximum(self._words[self._earlier], self._words[self._later])
-
-    @property
-    def answers(self) -> Numbers | None:
-        """The word score of the question before it."""
-        return self._words[self._earlier] * self._answering if self._has_words and not self._apart else None
-
-    @property
     def dense(self) -> Numbers | None:
         """The dot product of its vector with the query's."""
         return self._all_dense[self._own] if self._has_dense else None
@@ -532,16 +490,6 @@ class Candidates:
     def dense_best(self) -> Numbers | None:
         """The same, relative to the nearest candidate."""
         return _floored(self._all_dense[self._own] / self._best_dense) if self._has_dense else None
-
-    @property
-    def dense_window(self) -> Numbers | None:
-        """The same for the record and its neighbours, relative to the nearest candidate."""
-        if self._apart or not self._has_dense:
-            return None
-        dense = self._all_dense
-        return _floored(
-            (dense[self._own] + 0.5 * (dense[self._earlier] + dense[self._later])) / (2.0 * self._best_dense)
-        )
 
     @property
     def dense_session(self) -> Numbers | None:
@@ -638,11 +586,11 @@ class Candidates:
         rows, before = self._rows[places], self._before[places]
         before = np.where(before == NOWHERE, rows, before)
         wanted, at = np.unique(np.concatenate((rows, before)), return_inverse=True)
-        best = late([self._snapshot.ids[row] for row in wanted.tolist()])
+        best = late(wanted.tolist())
         if best is None:
             return
         best[:, ~self._snapshot.has_vector[wanted]] = np.nan
-        own, earlier = (best[:, part] for part in np.split(at, 2))
+        own, earlier = best[:, at[: len(rows)]], best[:, at[len(rows) :]]
         scores = np.full((2, len(self._rows)), np.nan, np.float32)
         scores[:, places] = own.sum(0), np.fmax(own, earlier).sum(0)
         unknown = np.isnan(scores[0])
@@ -651,7 +599,9 @@ class Candidates:
         if unknown.any():
             # As far from the others as its vector is: a text of another language must not lose for having no tokens.
             dense = self._all_dense[self._own]
-            scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
+            known = np.float32(len(unknown) - np.count_nonzero(unknown))
+            mean = np.where(unknown, 0.0, scores).sum(1, keepdims=True) / known
+            scores = np.where(unknown, mean + dense - np.where(unknown, 0.0, dense).sum() / known, scores)
         self._late = scores
 
     @cached_property

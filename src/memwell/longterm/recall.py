@@ -22,7 +22,7 @@ from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.asking import separate_questions
-from memwell.language.updates import RETRACTING, takes_back
+from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
@@ -253,7 +253,7 @@ class RecallingMemory(MemoryBase):
         late = None
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
-            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
+            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens, held.snapshot.ids.__getitem__)
         weighed = weights or self.weights or default_weights()
         pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         allowed = held.allowed(wanted, moment)
@@ -291,7 +291,7 @@ class RecallingMemory(MemoryBase):
         hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
-            matches = late.matches([hit.id for hit in hits], texts)
+            matches = late.matches([held.snapshot.row_of(hit.id) for hit in hits], texts)
             hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
         return hits
 
@@ -457,10 +457,14 @@ def _taken_back(
     That is added to the memories: it seldom repeats the words, so that it need not be a hit itself.
     """
     snapshot = held.snapshot
-    words = {snapshot.postings.number(word) for word in snapshot.postings.known(RETRACTING)}
     rows = {one.id: row for one in found[:COMPARED] if (row := _said_next(snapshot, one.row)) != NOWHERE}
-    rows = {id_: row for id_, row in rows.items() if not words.isdisjoint(snapshot.postings.words_of(row))}
-    following = {id_: snapshot.ids[row] for id_, row in rows.items() if allowed is None or allowed[row]}
+    following = {
+        id_: snapshot.ids[row]
+        for id_, row in rows.items()
+        if snapshot.retracts[row] and (allowed is None or allowed[row])
+    }
+    if not following:
+        return {}
     memories |= held.memories([id_ for id_ in set(following.values()) if id_ not in memories], wanted)
     ranked = {one.id: one for one in found}
     return {

@@ -7,7 +7,6 @@ are, which means the same in every store; and that this hit is part of the answe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -15,6 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from memwell.language.segment import query_terms
 from memwell.language.words import language_of
@@ -23,7 +23,9 @@ from memwell.longterm.ranking import Ranked
 from memwell.longterm.snapshot import Flags, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
 
-Values: TypeAlias = dict[str, float]
+Numbers: TypeAlias = NDArray[np.float64]
+Values: TypeAlias = Mapping[str, Numbers]
+"""Numbers of hits by name, one for each hit; NaN is unknown."""
 
 MIN_RELEVANCE: Final = 0.01
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
@@ -49,10 +51,10 @@ class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base: float
     weights: dict[str, float]
 
-    def probability(self, values: Mapping[str, float]) -> float:
-        """The probability, where all values of the model are known."""
-        odds = self.base + math.fsum(weight * values[name] for name, weight in self.weights.items())
-        return 1.0 / (1.0 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
+    def probabilities(self, values: Values) -> Numbers:
+        """The probability for each hit; NaN where a value of the model is not known."""
+        odds = sum((values[name] * weight for name, weight in self.weights.items()), np.full(1, self.base))
+        return 1.0 / (1.0 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
 
 
 class RelevanceModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,13 +63,13 @@ class RelevanceModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     known: LogisticModel
     helps: LogisticModel
 
-    def fits(self, values: Mapping[str, float]) -> bool:
-        """Whether a hit has all the values that are needed."""
-        return self.known.weights.keys() | self.helps.weights.keys() <= values.keys()
+    def relevances(self, values: Values) -> Numbers:
+        """The relevance of each hit; NaN where a value of the model is not known."""
+        return self.known.probabilities(values) * self.helps.probabilities(values)
 
-    def relevance(self, values: Mapping[str, float]) -> float:
-        """The relevance of a hit."""
-        return self.known.probability(values) * self.helps.probability(values)
+    def fits(self, values: Values) -> bool:
+        """Whether some hits may have all the values that are needed."""
+        return self.known.weights.keys() | self.helps.weights.keys() <= values.keys()
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,19 +82,20 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: str
     models: tuple[RelevanceModel, ...]
 
-    def relevances(self, found: Sequence[Mapping[str, float]]) -> list[float]:
+    def relevances(self, values: Values, count: int) -> list[float]:
         """The relevance of hits, by the first model whose values are all known; a half where none is."""
-        models: dict[frozenset[str], RelevanceModel | None] = {}
-        judged: list[float] = []
-        for values in found:
-            known = frozenset(values)
-            if known not in models:
-                models[known] = next((model for model in self.models if model.fits(values)), None)
-            model = models[known]
+        judged = np.full(count, np.nan)
+        for model in self.models:
+            unknown = np.isnan(judged)
+            if not unknown.any():
+                break
+            if model.fits(values):
+                judged = np.where(unknown, model.relevances(values), judged)
+        judged = np.where(np.isnan(judged), _UNKNOWN, judged)
+        if "held" in values:
             # By words alone nothing speaks for a hit that has none.
-            nothing = values.get("held") == 0.0 and "dense" not in values
-            judged.append(0.0 if nothing else _UNKNOWN if model is None else model.relevance(values))
-        return judged
+            judged[(values["held"] == 0.0) & np.isnan(values.get("dense", np.full(count, np.nan)))] = 0.0
+        return judged.tolist()
 
 
 @cache
@@ -125,7 +128,7 @@ def relevances(
         return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
     values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)
-    return calibration.relevances(values)
+    return calibration.relevances(values, len(hits))
 
 
 def values_of(
@@ -136,74 +139,73 @@ def values_of(
     weights: Weights,
     *,
     calibrated: bool,
-) -> list[Values]:
-    """What relevance is judged by: the values of each hit, and the best of the first ones as ``best_…``.
+) -> Values:
+    """What relevance is judged by: the values of the hits, and the best of the first ones as ``best_…``; NaN: unknown.
 
     ``held`` is the part of the query's words that a hit has, ``whole`` is 1 when it has all, ``count`` is how many it has
-    (their logarithm), ``missing`` the part of its names that it lacks. ``behind`` is how far its score is from the first,
-    ``place`` the logarithm of its place. ``dense`` is the cosine of its vector and ``late`` that signal, where they are
-    known; a hit that has them, and is in another language than the query, has no values of words. The vectors of signs such
-    as 🐙 say nothing: they are all alike.
+    (their logarithm), ``missing`` the part of its names that it lacks. ``dense`` is the cosine of its vector and ``late``
+    that signal, where they are known; a hit that has them, and is in another language than the query, has no values of
+    words. The vectors of signs such as 🐙 say nothing: they are all alike.
     """
     if not hits:
-        return []
+        return {}
     rows = np.array([hit.row for hit in hits], np.int32)
     held, count, missing = _of_words(snapshot, question, rows)
-    vector = question.vector if calibrated and is_near_to_any(snapshot, question) and _in_words(question.text) else None
-    dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
-    # In another language than the query no word can be the same, and those of a hit say nothing about it.
-    chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
-    found: list[Values] = []
-    for at, hit in enumerate(hits):
-        values: Values = {}
-        if dense is not None and snapshot.has_vector[hit.row] and _in_words(texts[at]):
-            values["dense"] = float(dense[at])
-            late = hit.signal("late")
-            if late is not None and math.isfinite(late.value):
-                values["late"] = late.value
-        if not values or (is_chinese(texts[at]) is chinese and (held[at] or not other_language)):
-            whole = float(held[at] >= _WHOLE)
-            values |= {"held": held[at], "whole": whole, "count": count[at], "missing": missing[at]}
-        found.append(values)
-    best = {
-        of_words: _best([one for one in found[:BEST_OF] if ("held" in one) is of_words]) for of_words in (True, False)
-    }
-    for at, (hit, values) in enumerate(zip(hits, found, strict=True)):
-        behind = (hits[0].score - hit.score) / (weights.spread or 1.0)
-        values |= {"behind": behind, "place": math.log1p(at), **best["held" in values]}
-    return found
+    values: dict[str, Numbers] = {}
+    of_words = np.ones(len(hits), np.bool_)
+    if calibrated and question.vector is not None and is_near_to_any(snapshot, question) and _in_words(question.text):
+        known = snapshot.has_vector[rows] & np.array([_in_words(text) for text in texts], np.bool_)
+        late = np.array([hit.value("late") or np.nan for hit in hits])
+        if "dense" in weights.curves:
+            dense = np.array([hit.value("dense") for hit in hits])
+        else:
+            dense = snapshot.vectors.dots_of(rows.astype(np.intp), question.vector)
+        values["dense"] = np.where(known, dense, np.nan)
+        values["late"] = np.where(known & np.isfinite(late), late, np.nan)
+        # In another language than the query no word can be the same, and those of a hit say nothing about it.
+        chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
+        same = np.array([is_chinese(text) is chinese for text in texts], np.bool_)
+        of_words = ~known | (same & ((held > 0.0) | (not other_language)))
+    words = {"held": held, "whole": (held >= _WHOLE).astype(np.float64), "count": count, "missing": missing}
+    values |= words if of_words.all() else {name: np.where(of_words, some, np.nan) for name, some in words.items()}
+    values |= _best(values, of_words)
+    return values
 
 
 def _in_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def _best(found: Sequence[Values]) -> Values:
-    names = dict.fromkeys(name for values in found for name in values)
-    best = {name: [values[name] for values in found if name in values] for name in names}
-    return {f"best_{name}": min(some) if name == "missing" else max(some) for name, some in best.items()}
+def _best(values: Values, of_words: Flags) -> dict[str, Numbers]:
+    """The best of each value among the first hits: of those that are judged by words, and of the others."""
+    best = {f"best_{name}": np.full(len(of_words), np.nan) for name in values}
+    for group in (of_words, ~of_words):
+        first = np.flatnonzero(group[:BEST_OF])
+        for name, some in values.items() if len(first) else ():
+            found = some[first]
+            # fmin and fmax pass over what is not known.
+            best[f"best_{name}"][group] = (np.fmin if name == "missing" else np.fmax).reduce(found)
+    return best
 
 
-def _of_words(
-    snapshot: Snapshot, question: ParsedQuery, rows: Integers
-) -> tuple[list[float], list[float], list[float]]:
+def _of_words(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> tuple[Numbers, Numbers, Numbers]:
     """The part of the query's words that each row has, the logarithm of their number, and the part of its names it lacks.
 
     No word is rarer than another here: how rare a word is depends on the store, and on how much of it was read.
     """
     words = _weights(snapshot, question)
     held, total = np.zeros(len(rows)), sum(words.values())
-    names: list[Flags] = []
+    names: list[Numbers] = []
     for term, weight in words.items():
-        has = snapshot.postings.counts(term, rows) > 0
+        has = snapshot.postings.has(term, rows)
         held += weight * has
         if term in question.name_terms:
-            names.append(has)
+            names.append(has.astype(np.float64))
     if question.times:
         held += _PERIOD * in_period(snapshot, question, rows)
         total += _PERIOD
-    missing = 1.0 - np.mean(names, 0) if names else np.zeros(len(rows))
-    return (held / (total or 1.0)).tolist(), np.log1p(held).tolist(), missing.tolist()
+    missing = 1.0 - np.add.reduce(names) / len(names) if names else np.zeros(len(rows))
+    return held / (total or 1.0), np.log1p(held), missing
 
 
 def _weights(snapshot: Snapshot, question: ParsedQuery) -> dict[str, float]:

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from memwell._native import product
 from memwell.errors import InvalidInput
+from memwell.language.claims import in_jest
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
+from memwell.language.updates import RETRACTING, corrects_earlier
 from memwell.longterm.postings import (
     MOST_AT_ONCE,
     Arrays,
@@ -51,7 +53,7 @@ its own for English memories, so those in other languages need more.
 """
 _MOST_SIGNS = 512
 """How many signs of a vector are compared at most: that tells the nearest from the rest, and more are slower to read."""
-_BLOCK = 4096
+_BLOCK = 16_384
 _AT_ONCE = 256
 
 
@@ -73,12 +75,15 @@ class QuantizedVectors:
         place = int(found["shared_from"][0]) if found else NOWHERE
         self._shared_from: int | None = None if place == NOWHERE else place
         self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
+        self._foreign: dict[bool, Flags | None] = {}
+        """Which rows are foreign to a vector with numbers of its language, and to one without; made when asked for."""
 
     def share_from(self, place: int | None) -> None:
         """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
         if place != self._shared_from:
             self._shared_from = place
             self._signs.clear()
+            self._foreign.clear()
             for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
                 self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
 
@@ -92,9 +97,12 @@ class QuantizedVectors:
         """Which rows are of a text in another language than a vector's; None where that is not known, or none is."""
         if self._shared_from is None or not self.dimensions:
             return None
-        found = (self._shared[rows] > 0.0) != bool(vector[: self._shared_from].any())
-        found &= self._lengths[rows] > 0.0
-        return found if found.any() else None
+        own = bool(vector[: self._shared_from].any())
+        if own not in self._foreign:
+            found = ((self._shared > 0.0) != own) & (self._lengths > 0.0)
+            self._foreign[own] = found if found.any() else None
+        foreign = self._foreign[own]
+        return None if foreign is None else foreign[rows]
 
     def _across(self, vector: NDArray[Any]) -> np.float32:
         """What likeness to texts in another language than a vector's is multiplied by."""
@@ -106,7 +114,7 @@ class QuantizedVectors:
         There the dot product is that of the shared parts only, and small because each is only a part of its vector.
         """
         foreign = self.foreign(vector, rows)
-        if foreign is not None:
+        if foreign is not None and foreign.any():
             lengths = np.where(self._shared[rows] > 0.0, self._shared[rows], self._lengths[rows])
             asked = float(np.linalg.norm(vector[self._shared_from :]))
             cosines = products[foreign] / np.maximum(lengths[foreign] * np.float32(asked), _LEAST)
@@ -142,6 +150,7 @@ class QuantizedVectors:
                 now[: len(before)] = before
         # The last block of signs may have ended with the rows.
         self._signs.clear()
+        self._foreign.clear()
         self._bits = None
 
     def set_dimensions(self, dimensions: int) -> None:
@@ -165,6 +174,7 @@ class QuantizedVectors:
                 self._bits[some] = np.packbits(self._codes[some] > 0, axis=1)
             if self._shared_from is not None:
                 self._measure(np.array(some, np.intp))
+        self._foreign.clear()
         if self._signs:
             changed = {row // _BLOCK for row in rows}
             self._signs = {key: packed for key, packed in self._signs.items() if key[0] not in changed}
@@ -172,6 +182,7 @@ class QuantizedVectors:
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
             self._codes[row], self._scales[row], self._lengths[row], self._shared[row] = 0, 0.0, 0.0, 0.0
+            self._foreign.clear()
 
     @property
     def nbytes(self) -> int:
@@ -194,7 +205,10 @@ class QuantizedVectors:
 
     def _products(self, rows: NDArray[np.intp] | slice, vector: NDArray[Any]) -> Floats:
         (asked,), (scale,) = _coded(np.asarray(vector, np.float32)[None, :])
-        products = np.asarray(numkong.cdist(self._codes[rows], asked[None, :], metric="dot"))
+        # A text of one language has zeros in the place of the others, and they need not be read.
+        given = np.flatnonzero(asked)
+        part = slice(int(given[0]), int(given[-1]) + 1) if len(given) else slice(1)
+        products = np.asarray(numkong.cdist(self._codes[:, part][rows], asked[None, part], metric="dot"))
         return self._translated((products[:, 0] * (self._scales[rows] * scale)).astype(np.float32), vector, rows)
 
     def cosine(self, one: int, other: int) -> float:
@@ -221,19 +235,20 @@ class QuantizedVectors:
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         start, end = self._shared_from or 0, self.dimensions
         first, last = (0, start) if start and vector[:start].any() else (start, end)
-        likely = self._likely_cosines(asked, first, last, limit)
+        likely = self._likely_cosines(asked, first, last, limit, np.linalg.norm(vector))
         likely *= self._lengths[:limit]
-        likely *= np.float32(np.linalg.norm(vector))
         foreign = self.foreign(vector, slice(limit))
         if foreign is not None:
-            shared = self._likely_cosines(asked, start, end, limit)[foreign]
+            shared = self._likely_cosines(asked, start, end, limit, 1.0)[foreign]
             likely[foreign] = np.minimum(shared * self._across(vector), 1.0)
         return likely
 
-    def _likely_cosines(self, asked: NDArray[np.uint8], first: int, last: int, limit: int) -> Floats:
-        """The estimated cosines of the numbers from ``first`` to ``last``, given the signs of all that are asked for."""
+    def _likely_cosines(
+        self, asked: NDArray[np.uint8], first: int, last: int, limit: int, times: float | np.floating[Any]
+    ) -> Floats:
+        """The estimated cosines of the numbers from ``first`` to ``last``, times a number, given the signs asked for."""
         last = min(last, first + _MOST_SIGNS)
-        likely, cosines = np.zeros(limit, np.float32), _cosines(last - first)
+        likely, cosines = np.empty(limit, np.float32), _cosines(last - first) * np.float32(times)
         # Up to seven numbers at a border that is none of a byte are left out.
         part = slice(-(-first // 8), last // 8 if last < self.dimensions else None)
         asked = np.ascontiguousarray(asked[:, part])
@@ -456,6 +471,11 @@ _Turn: TypeAlias = tuple[float, int, str, int]
 """The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
+def may_retract(text: str) -> bool:
+    """Whether a text may take back what was said just before it."""
+    return bool(in_jest(text)) or corrects_earlier(text)
+
+
 class Snapshot:
     """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
@@ -489,6 +509,7 @@ class Snapshot:
         self.asks: Flags = np.zeros(rows, np.bool_)
         self.tells_time: Flags = np.zeros(rows, np.bool_)
         self.tells_number: Flags = np.zeros(rows, np.bool_)
+        self.retracts: Flags = np.zeros(rows, np.bool_)
         self.has_vector: Flags = np.zeros(rows, np.bool_)
         self.kind: Integers = np.zeros(rows, np.int32)
         self.position = np.zeros(rows, np.int64)
@@ -502,8 +523,8 @@ class Snapshot:
 
     COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
-        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "kind", "position", "expires",
-        "number", "is_turn", "session_lengths", "session_sizes", "session_last",
+        "previous", "following", "asks", "tells_time", "tells_number", "retracts", "has_vector", "kind", "position",
+        "expires", "number", "is_turn", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
     """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
     _ROWS = ("previous", "following", "session_last")
@@ -685,6 +706,8 @@ class Snapshot:
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
+        may = cut.having(self.postings.numbers(RETRACTING)).tolist()
+        self.retracts[rows] = [some and may_retract(one.text) for one, some in zip(entries, may, strict=True)]
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

@@ -326,7 +326,10 @@ class HeldSnapshot:
         removed += [record.id for _, record in changes.records if record.id not in kept]
         for id_ in removed:
             self._touched.pop(id_, None)
-            self.tokens.drop(id_)
+        for id_ in (*removed, *kept):
+            row = self.snapshot.ids.get(id_)
+            if row is not None:
+                self.tokens.drop(row)
         self.snapshot.apply([entry for _, entry in active], removed)
         self._row_filters.follow(self.snapshot, [record for record, _ in active])
 
@@ -334,7 +337,6 @@ class HeldSnapshot:
         """The memories that can be recalled, and what ranking reads of them."""
         for number, record in records:
             traits = self._with_touch(record.id, traits_of(record))
-            self.tokens.drop(record.id)
             if traits.active:
                 yield record, entry_of(record, traits, number)
 
@@ -376,7 +378,8 @@ class HeldSnapshot:
 
     def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
-        numbers = {id_: int(self.snapshot.number[self.snapshot.row_of(id_)]) for id_ in ids}
+        rows = [self.snapshot.row_of(id_) for id_ in ids]
+        numbers = dict(zip(ids, self.snapshot.number[rows].tolist(), strict=True))
         found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
         fits = None if wanted is None else record_test(wanted)
         return {
@@ -600,7 +603,7 @@ class Snapshots:
 # The header names every array with its type, shape and place. It has a checksum, and the length of the whole: a file that
 # is torn, was cut off, or was written by another version or machine is not read. Only numbers and words are in it, no code.
 
-FORMAT = 1
+FORMAT = 2
 """The version of the layout. Raise it when what a column means changes: older files are then made again."""
 
 _MAGIC = b"memwell snapshot\n"

@@ -29,6 +29,8 @@ from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
     CUES,
+    LONGEST,
+    LONGEST_HELD,
     OTHER,
     SPEAKER,
     asks_of_speaker,
@@ -91,6 +93,11 @@ class ComparedHit(NamedTuple):
         """Ids sort by when they were made."""
         return self.time, self.id
 
+    @property
+    def may_be_outdated(self) -> bool:
+        """Whether it may answer the question, asks nothing, and is short enough to say one thing."""
+        return self.relevance >= _LEAST_ANSWERING and _may_hold(self.text)
+
 
 class ComparedVectors(NamedTuple):
     """The vectors of hits, a row each: whole, and the part that every language has. Each has the length 1."""
@@ -140,6 +147,8 @@ class PairModel(NamedTuple):
         self, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
     ) -> dict[tuple[int, int], float]:
         """The probability of each pair of places that may matter, the earlier memory first."""
+        if not any(one.may_be_outdated for one in candidates[:COMPARED]):
+            return {}
         both = of_pairs(candidates, vectors)
         pairs = [
             (older, newer)
@@ -190,7 +199,8 @@ class SupersedingModels(NamedTuple):
             model: PairModel = getattr(self, name)
             arrays[f"{name}.names"] = np.array(model.names)
             arrays |= {f"{name}.{part}": getattr(model, part).astype(np.float16) for part in PairModel._fields[1:]}
-        np.savez_compressed(path, **arrays)
+        # Compressed it would be a tenth smaller, and take longer to read than to use.
+        np.savez(path, **arrays)
 
     @classmethod
     def load(cls, file: IO[bytes]) -> SupersedingModels:
@@ -237,14 +247,16 @@ def outdated(
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    if vectors is not None and asks_about_former(query):
-        least = _LEAST_FORMER
     found = {older: [Successor(newer, 1.0)] for older, newer in taken_back.items()}
     texts = {one.id: one.text for one in candidates}
+    chances = model.probabilities(candidates, vectors)
+    # What a question asks is read only where it decides: the patterns are slow to compile.
+    if vectors is not None and max(chances.values(), default=0.0) >= _LEAST_FORMER and asks_about_former(query):
+        least = _LEAST_FORMER
     chinese = han_share(query) > 0.0
     likely = [
         (older, newer, chance)
-        for (older, newer), chance in model.probabilities(candidates, vectors).items()
+        for (older, newer), chance in chances.items()
         if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
     ]
     for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
@@ -258,7 +270,8 @@ def outdated(
 def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
     """How relevant the memories of each pair are, and how alike, by name: a row for each earlier one."""
     odds = _log_odds(candidates)
-    older, newer = np.broadcast_arrays(odds[:, None], odds[None, :])
+    older = np.repeat(odds[:, None], len(odds), axis=1)
+    newer = older.T
     found: dict[str, Odds] = {
         "older_relevance": older,
         "newer_relevance": newer,
@@ -330,18 +343,25 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
 
     It must be about the same people, and say more than the same again.
     """
-    if newer.order <= older.order or newer.text == older.text or not speaks_for(newer.traits, older.traits):
+    # Reading a statement takes longer than all else here, and many texts are too long for one, or ask something.
+    if newer.order <= older.order or len(newer.text) > LONGEST or newer.text == older.text:
+        return False
+    if not speaks_for(newer.traits, older.traits) or not _may_hold(older.text) or not statement(newer.text).states:
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)):
+    if not earlier.holds or later.chinese is not earlier.chinese:
         return False
-    if not (earlier.holds and later.states):
+    if _restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
     if is_other_value(now, before):
         # Whom they are of is read with the facts.
         return not is_about_another_thing(later, earlier)
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
+
+
+def _may_hold(text: str) -> bool:
+    return len(text) <= LONGEST_HELD and "?" not in text and "？" not in text
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
@@ -374,7 +394,7 @@ def _restates(newer: str, older: str) -> bool:
 
 
 def _units(rows: Floats) -> Floats:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return np.divide(rows, np.where(lengths, lengths, 1.0), dtype=np.float32)
 
 
@@ -511,6 +531,8 @@ def precedence(
     """
     if "\n" in query.strip():
         return {}
+    if not replaced and not (own_first and _own_first(query, hits, replaced, former=False)):
+        return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
@@ -522,7 +544,7 @@ def precedence(
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, former) if own_first else {}
+    own = _own_first(query, hits, replaced, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
@@ -558,7 +580,7 @@ _OWN = [
 
 
 def _own_first(
-    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, former: bool
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, *, former: bool
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 

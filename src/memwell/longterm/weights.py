@@ -23,8 +23,8 @@ from memwell.errors import InvalidInput
 from memwell.values import shown
 
 SIGNALS = (
-    "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
-    "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window",
+    "words", "session", "coverage", "window_coverage", "rarest",
+    "dense", "dense_best", "dense_session", "answers_dense", "late", "late_best", "late_window",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip
@@ -33,7 +33,7 @@ SIGNALS = (
 BROAD = ("importance", "recency", "uses", "access", "worth")
 """Signals that do not depend on the query; where their weight is high they help to choose the candidates."""
 
-_RETIRED = frozenset({"translated"})
+_RETIRED = frozenset({"translated", "near", "window", "names", "peak", "answers", "dense_window"})
 """Signals of earlier versions, which count no more."""
 
 _OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from memwell.records import Hit, Record, Space, as_vector, pack_half, unpack_half
 from memwell.settings import Settings
 from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import vectors as sqlite_vectors
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.vectors import (
     HnswGraph,
@@ -268,6 +269,27 @@ def test_a_large_space_gets_a_graph_that_finds_nearly_all(place: Path):
         assert store.index.info(HOME).search == "hnsw"
         assert len(sidecars(place)) == 1
         assert store.check() == []
+
+
+def test_the_vectors_of_a_large_space_are_read_in_blocks(monkeypatch: pytest.MonkeyPatch, place: Path):
+    blocks: list[int] = []
+    usual = sqlite_vectors._floats
+
+    def counting(data: bytes, dimensions: int) -> np.ndarray:
+        blocks.append(len(data) // (2 * dimensions))
+        return usual(data, dimensions)
+
+    monkeypatch.setattr(sqlite_vectors, "_floats", counting)
+    monkeypatch.setattr(sqlite_vectors, "_READ", 100)
+    for file in sidecars(place):
+        file.unlink()
+    with SqliteBackend(place, settings=WITH_GRAPH) as store:
+        # Exact search takes them from the store in pieces, and so does building a graph.
+        assert store.index.near(HOME, QUERIES[0])
+        wait(store)
+        assert sum(blocks) >= 2 * COUNT
+        assert max(blocks) <= 256
+        assert recall(store, place) > 0.95
 
 
 def test_a_small_space_has_none(tmp_path: Path):

@@ -109,14 +109,15 @@ class LocalEmbedder(TokenEmbedder):
         return unpacked_tokens(tokens)
 
     def best_matches(self, query: QueryTokens, texts: Sequence[bytes]) -> Floats:
-        likeness, starts = token_products(query.vectors * query.weights[:, None], texts)
-        return np.maximum.reduceat(likeness, starts).T
+        likeness, steps, starts = token_products(query.vectors * query.weights[:, None], texts)
+        return (np.maximum.reduceat(likeness, starts) * steps).T
 
     def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
         if not tokens:
             return []
         telling = [at for at, word in enumerate(query.words) if not _says_little(word)]
-        likeness, starts = token_products(query.vectors[telling], tokens)
+        likeness, steps, starts = token_products(query.vectors[telling], tokens)
+        likeness = likeness * steps
         asked = [(query.words[at], float(query.weights[at])) for at in telling]
         parts = np.split(likeness, starts[1:])
         return [self._matched(asked, part, text) for part, text in zip(parts, texts, strict=True)]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import io
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numkong
@@ -87,10 +87,19 @@ class WordPieces:
 
     def words(self, text: str, most: int) -> list[str]:
         """The word of each piece that ``encode`` returns, in lower case; empty for those of start and end."""
+        found = self._piece_words(text[:_PREFIX], most - 2)
+        if len(found) < most - 2 and len(text) > _PREFIX:
+            found = self._piece_words(text[:MOST_CHARACTERS], most - 2)
+        return ["", *found[: most - 2], ""]
+
+    def _piece_words(self, text: str, most: int) -> list[str]:
+        found: list[str] = []
         known = self._words
-        every = text[:MOST_CHARACTERS].translate(self._characters).split()
-        found = (word for word in every for _ in known.get(word) or self._cut(word))
-        return ["", *islice(found, most - 2), ""]
+        for word in text.translate(self._characters).split():
+            found += [word] * len(known.get(word) or self._cut(word))
+            if len(found) >= most:
+                break
+        return found
 
     def _pieces(self, text: str, most: int) -> list[int]:
         found: list[int] = []
@@ -280,33 +289,41 @@ _MOST_INTEGER = 127
 _LANES = 4
 
 
+@cache
+def _squares() -> NDArray[np.float32]:
+    """The sum of the squares of the two numbers in a byte, by the byte."""
+    both = np.arange(256).astype(np.uint8).view(np.int8)
+    return (((both << 4) >> 4).astype(np.float32) ** 2 + (both >> 4).astype(np.float32) ** 2).astype(np.float32)
+
+
 def unpacked_tokens(texts: Sequence[bytes]) -> list[bytes]:
     """The token vectors that ``packed_tokens`` wrote as ``token_products`` reads them, in twice as many bytes."""
     both = np.frombuffer(b"".join(texts), np.int8).reshape(-1, _HALF)
     rows = np.empty(len(both), _TOKEN)
-    rows["codes"] = np.concatenate(((both << 4) >> 4, both >> 4), axis=1)
-    numbers = rows["codes"].astype(np.float32)
-    rows["length"] = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))
+    low, high = rows["codes"][:, :_HALF], rows["codes"][:, _HALF:]
+    np.right_shift(both << 4, 4, out=low)
+    np.right_shift(both, 4, out=high)
+    rows["length"] = np.sqrt(_squares().take(both.view(np.uint8)).sum(1, dtype=np.float32))
     data, ends = rows.tobytes(), np.cumsum([len(text) // _HALF for text in texts]) * _TOKEN.itemsize
     return [data[start:end] for start, end in pairwise((0, *ends.tolist()))]
 
 
-def token_products(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
-    """The products of vectors with the tokens of texts, a row for each token, and the first row of each text.
+def token_products(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """The products of vectors with the tokens of texts: a row for each token and a column for each vector.
 
-    The texts are given as ``unpacked_tokens`` returns them. A vector is rounded to one part in 127 of its largest number.
+    They are in steps: the second array has the size of a step for each vector, the third the first row of each text. The
+    texts are given as ``unpacked_tokens`` returns them. A vector is rounded to one part in 127 of its largest number.
     """
-    starts = np.cumsum([0, *(len(text) // _TOKEN.itemsize for text in texts[:-1])])
+    sizes = np.fromiter(map(len, texts), np.intp, len(texts)) // _TOKEN.itemsize
     tokens = np.frombuffer(b"".join(texts), _TOKEN)
     # Integers are multiplied several times faster than floats, and in multiples of four vectors.
-    steps = np.abs(vectors).max(axis=1, keepdims=True, initial=1e-9) / np.float32(_MOST_INTEGER)
+    steps = np.abs(vectors).max(axis=1, initial=1e-9) / np.float32(_MOST_INTEGER)
     codes = np.zeros((max(-(-len(vectors) // _LANES), 1) * _LANES, TOKEN_DIMENSIONS), np.int8)
-    codes[: len(vectors)] = np.rint(vectors / steps)
+    codes[: len(vectors)] = np.rint(vectors / steps[:, None])
     products = np.asarray(numkong.dots_packed(tokens["codes"], numkong.dots_pack(codes, dtype="int8")))
-    scaled = products[:, : len(vectors)].astype(np.float32)
+    scaled = products.astype(np.float32)
     scaled *= (np.float32(1.0) / tokens["length"])[:, None]
-    scaled *= steps[:, 0]
-    return scaled, starts
+    return scaled[:, : len(vectors)], steps, np.cumsum(sizes) - sizes
 
 
 # Universal Sentence Encoder, multilingual: convolutions over word pieces, 512 dimensions, 16 languages: Arabic, Chinese

@@ -15,8 +15,9 @@ import os
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -43,6 +44,8 @@ _BUILDERS = 1
 """Threads that build a graph. With more, usearch makes up to one vector in a hundred unreachable."""
 _CHUNK = 256
 """Vectors added at a time: stopping waits for no more than these."""
+_READ = 4_096
+"""Vectors read at a time: all rows of a large space would take three times the memory of its vectors."""
 _BLOCK = 64
 _FEW = 256
 """Up to this many scores are sorted whole: selecting first takes longer."""
@@ -165,16 +168,29 @@ class Matrix:
     quarter is dead the rows are compacted. Only one thread may change or view it at a time.
     """
 
-    def __init__(self, dimensions: int, change: int, rows: Iterable[tuple[int, bytes]] = ()) -> None:
-        listed = list(rows)
+    def __init__(
+        self, dimensions: int, change: int, rows: Iterable[tuple[int, bytes]] = (), *, expected: int = 0
+    ) -> None:
+        """From rows that are read in blocks; with how many are ``expected`` nothing is copied as it grows."""
         self.dimensions = dimensions
         self.change = change
-        self._keys: Keys = np.array([key for key, _ in listed], dtype=np.int64)
-        self._rows = _floats(b"".join(data for _, data in listed), dimensions)
-        self._alive: Flags = np.ones(len(listed), dtype=np.bool_)
-        self._used: int = len(listed)
+        self._keys: Keys = np.zeros(expected, dtype=np.int64)
+        self._rows: Floats = np.zeros((expected, dimensions), dtype=np.float32)
+        self._alive: Flags = np.ones(expected, dtype=np.bool_)
+        self._used: int = 0
         self._place: dict[int, int] | None = None
         self._view: View | None = None
+        left = iter(rows)
+        while block := list(islice(left, _READ)):
+            self._append(block)
+
+    def _append(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        end = self._used + len(rows)
+        self._reserve(end)
+        self._rows[self._used : end] = _floats(b"".join(data for _, data in rows), self.dimensions)
+        self._keys[self._used : end] = [key for key, _ in rows]
+        self._alive[self._used : end] = True
+        self._used = end
 
     @property
     def nbytes(self) -> int:
@@ -195,16 +211,13 @@ class Matrix:
             self._place = {int(self._keys[i]): int(i) for i in live}
         added = [(key, data) for key, data in changes if data is not None]
         gone = [place for key, _ in changes if (place := self._place.pop(key, None)) is not None]
-        self._reserve(self._used + len(added))
-        alive = self._alive.copy()
-        alive[gone] = False
-        end = self._used + len(added)
+        # Views taken before have the old flags.
+        self._alive = self._alive.copy()
+        self._alive[gone] = False
         if added:
-            self._rows[self._used : end] = _floats(b"".join(data for _, data in added), self.dimensions)
-            self._keys[self._used : end] = [key for key, _ in added]
-            alive[self._used : end] = True
             self._place.update({key: self._used + i for i, (key, _) in enumerate(added)})
-        self._alive, self._used, self.change, self._view = alive, end, change, None
+            self._append(added)
+        self.change, self._view = change, None
         self._pack()
 
     def _reserve(self, needed: int) -> None:
@@ -306,13 +319,14 @@ def new_index(dimensions: int) -> Index:
     )
 
 
-def build_index(rows: Sequence[tuple[int, bytes]], dimensions: int, stopped: Callable[[], bool]) -> Index | None:
+def build_index(rows: Iterable[tuple[int, bytes]], dimensions: int, stopped: Callable[[], bool]) -> Index | None:
     """A graph of all rows, or None when stopped."""
     index = new_index(dimensions)
-    for start in range(0, len(rows), _CHUNK):
+    left = iter(rows)
+    while chunk := list(islice(left, _CHUNK)):
         if stopped():
             return None
-        _add(index, rows[start : start + _CHUNK], dimensions)
+        _add(index, chunk, dimensions)
     return index
 
 
@@ -392,7 +406,8 @@ class VectorCache:
         With ``shared`` false (inside a transaction) nothing is cached that others could see.
         """
         if not shared:
-            return Matrix(rows.dimensions, rows.change, rows.all()).view().nearest(query, limit, allowed)
+            whole = Matrix(rows.dimensions, rows.change, rows.all(), expected=rows.count)
+            return whole.view().nearest(query, limit, allowed)
         with self._lock:
             if self._is_ahead(rows):
                 return None
@@ -423,7 +438,8 @@ class VectorCache:
                     matrix.apply(rows.change, changes)
                 self._matrices.move_to_end(rows.space)
                 return matrix
-        matrix = self._matrices[rows.space] = Matrix(rows.dimensions, rows.change, rows.all())
+        matrix = Matrix(rows.dimensions, rows.change, rows.all(), expected=rows.count)
+        self._matrices[rows.space] = matrix
         self._matrices.move_to_end(rows.space)
         self._shrink()
         return matrix
@@ -577,20 +593,28 @@ class SqliteVectors:
         return HnswGraph(index, row.dimensions, row.change)
 
     def _rebuilt(self, space: int) -> HnswGraph | None:
-        def read(session: Session) -> tuple[SpaceRow, list[tuple[int, bytes]]] | None:
-            row = self._row(session, space)
-            if row is None or row.dimensions is None:
-                return None
-            return row, list(VectorRows(session, row).all())
-
-        # The snapshot ends before the long part: an open one would keep the write-ahead log growing.
-        found = self._connections.snapshot(read)
-        if found is None:
+        row = self._connections.snapshot(lambda session: self._row(session, space))
+        if row is None or row.dimensions is None:
             return None
-        row, rows = found
-        dimensions = row.dimensions or 0
-        index = build_index(rows, dimensions, lambda: self._stopped)
-        return None if index is None else HnswGraph(index, dimensions, row.change)
+        index = build_index(self._all(row), row.dimensions, lambda: self._stopped)
+        return None if index is None else HnswGraph(index, row.dimensions, row.change)
+
+    def _all(self, row: SpaceRow) -> Iterator[tuple[int, bytes]]:
+        """Every key of a space with its vector, read in blocks.
+
+        Each block is a snapshot of its own: an open one would keep the write-ahead log growing. What changes meanwhile is
+        among the changes since the row was read, which are searched in addition to the graph.
+        """
+        start, end = row.bounds
+        size = 2 * (row.dimensions or 0)
+        sql = "SELECT key, data FROM record_vector WHERE key >= ? AND key <= ? ORDER BY key LIMIT ?"
+        while True:
+            bindings = (start, end, _READ)
+            block = self._connections.snapshot(lambda session, given=bindings: session.rows(sql, given))
+            yield from ((key, data) for key, data in block if len(data) == size)
+            if len(block) < _READ:
+                return
+            start = block[-1][0] + 1
 
     def _remove_older(self, space: int, current: str) -> None:
         for file in self._cache.folder.glob(f"{space}-*.usearch"):

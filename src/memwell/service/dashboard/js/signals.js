@@ -16,10 +16,10 @@ const OTHER = 'other';
 // Signals that say the same are one reason, as in the words that the service gives along.
 const REASONS = {
   meaning: ['dense', 'dense_best', 'late', 'late_best'],
-  words: ['words', 'coverage', 'rarest', 'names'],
-  near_words: ['near', 'window', 'window_coverage', 'dense_window', 'late_window'],
+  words: ['words', 'coverage', 'rarest'],
+  near_words: ['window_coverage', 'late_window'],
   talk: ['session', 'dense_session'],
-  answer: ['answers', 'answers_dense', 'follows_question'],
+  answer: ['answers_dense', 'follows_question'],
   time: ['time'],
   when: ['when'],
   number: ['how_many'],
@@ -32,7 +32,7 @@ const REASONS = {
 };
 const REASON_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([reason, signals]) => signals.map((signal) => [signal, reason])));
 // Without neighbours, in a conversation, a memory was compared with itself.
-const ALONE = { ...REASON_OF, near: 'words', window: 'words', window_coverage: 'words', session: 'words', dense_window: 'meaning', dense_session: 'meaning', late_window: 'meaning' };
+const ALONE = { ...REASON_OF, window_coverage: 'words', session: 'words', dense_session: 'meaning', late_window: 'meaning' };
 
 function nameOf(signal) {
   // A newer service may know signals that this page does not.

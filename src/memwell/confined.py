@@ -301,18 +301,23 @@ class _Pool:
         try:
             yield used
         finally:
+            works = used.worker.works
+            if not works:
+                used.worker.end()
             with self._lock:
-                if used.worker.works:
+                if works:
                     self._idle.append(used.worker)
                 self._leave(caller.tenant)
 
     def _taken(self) -> _Worker:
-        with self._lock:
-            while self._idle:
-                worker = self._idle.pop()
-                if worker.works:
-                    return worker
-        return _Worker()
+        while True:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+            if worker is None:
+                return _Worker()
+            if worker.works:
+                return worker
+            worker.end()
 
     def _leave(self, tenant: Hashable) -> None:
         self._turns.ended(tenant)

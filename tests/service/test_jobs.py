@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import memwell
+from memwell.confined import confined
 from memwell.errors import Busy, ConfigurationError, FileError, InvalidInput, NotFound, UnreadableDocument
 from memwell.knowledge.ingest import Ingested
 from memwell.longterm.base import utc_now
@@ -40,6 +41,7 @@ from memwell.service.jobs import (
 from memwell.storage import Backend, open_backend
 from memwell.values import new_id
 from tests.service.waiting import PATIENCE_S, until
+from tests.test_confined import cost
 
 ANN, BOB = Space("acme", "ann"), Space("acme", "bob")
 UNKNOWN = "0" * 32
@@ -284,6 +286,21 @@ def test_a_job_that_runs_ends_with_its_next_report_and_one_that_is_done_stays(ru
     assert (found.status, found.problem["code"]) == ("failed", "cancelled")
     done = ended(running, ANN, running.start(ANN, "quick", lambda report: {"n": 1}))
     assert running.cancel(ANN, done.id) == done
+
+
+def test_a_job_that_reads_a_file_is_cancelled_while_it_reads(running: Jobs):
+    begun = threading.Event()
+
+    def read(report: Report) -> None:
+        begun.set()
+        confined(cost, b"", "time")
+
+    job = running.start(ANN, "read", read)
+    assert begun.wait(PATIENCE_S)
+    running.cancel(ANN, job.id)
+    found = ended(running, ANN, job)
+    assert found.problem is not None
+    assert found.problem["code"] == "cancelled"
 
 
 def test_a_job_of_another_process_is_cancelled_there(running: Jobs, backend: Backend):

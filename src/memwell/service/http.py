@@ -400,9 +400,13 @@ def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?")
+
+
 def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0][1:]
+    """The host of a Host header. One that only begins as an address in brackets stays as it is, and is no known name."""
+    if found := _IN_BRACKETS.fullmatch(host):
+        return found[1]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
 
 

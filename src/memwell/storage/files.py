@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -57,7 +58,7 @@ def is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def open_plain(path: Path) -> BinaryIO:
+def open_plain(path: Path) -> BufferedReader:
     """Open a plain file to read. Raises ``OSError`` for anything else: a named pipe would be waited for without end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -23,7 +23,7 @@ from memwell.errors import BackendError, FileError, InvalidInput
 from memwell.storage.files import is_at, locked, open_plain, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
-from memwell.storage.sqlite.connections import Connections, Session, connect
+from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums
 from memwell.storage.sqlite.schema import APPLICATION_ID
 from memwell.values import shown
 
@@ -160,8 +160,7 @@ def _take_name(partial: Path, file: Path, digest: str) -> None:
 def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
     """Copy the snapshot of the session. Writers neither wait nor restart the copy."""
     # Pages are copied as they are: with their checksums, if the store has any.
-    checked = source.connection.reserve_bytes("main", -1) > 0
-    target = connect(str(to)) if checked else apsw.Connection(str(to))
+    target = connect(str(to)) if has_checksums(Path(source.connection.filename)) else apsw.Connection(str(to))
     try:
         # An unfinished file is deleted, so it needs no journal.
         target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()

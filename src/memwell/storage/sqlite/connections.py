@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import struct
 import threading
 import time
 import weakref
@@ -56,7 +57,8 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
         )
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
         return BackendError(
-            f"the store {path!r} is damaged: a page is not as it was written; restore a backup ({error})"
+            f"the store {path!r} is damaged, or was changed by another program: a page is not as it was "
+            f"written; restore a backup ({error})"
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
@@ -242,11 +244,13 @@ _FORK_PATIENCE_S = 5.0
 
 
 # Page checksums, by SQLite's checksum VFS: the last eight bytes of each page are its checksum, which every read verifies.
-# A store that was made without them is read and written as before.
+# They are in force while that of the first page is right. A store that was made without them, or that another program has
+# copied or changed since (which writes the first page, and no checksum), is used without.
 
 _CHECKSUMS = "cksmvfs"
 _RESERVED = 8
 _HEADER = 100
+_MOST_PAGE = 65_536
 
 
 @cache
@@ -270,30 +274,46 @@ def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPE
 
     Raises ``ConfigurationError`` for a store with checksums where they cannot, since writing would make them wrong.
     """
-    reserved = _reserved(Path(path))
-    if reserved == 0:
+    checked = has_checksums(Path(path))
+    if checked is False:
         return apsw.Connection(path, flags=flags)
     vfs = _checksum_vfs()
-    if vfs is None and reserved == _RESERVED:
+    if vfs is None and checked:
         raise ConfigurationError(
             f"the store {path!r} has page checksums, which this build of apsw cannot keep; install apsw from PyPI"
         )
     connection = apsw.Connection(path, flags=flags, vfs=vfs)
-    if vfs is not None and reserved is None:
+    if vfs is not None and checked is None:
         connection.reserve_bytes("main", _RESERVED)
     return connection
 
 
-def _reserved(path: Path) -> int | None:
-    """The bytes that the pages of a file reserve; None for a file that is to be made."""
+def has_checksums(path: Path) -> bool | None:
+    """Whether the pages of a file have checksums; None for a file that is to be made."""
     try:
         with open_plain(path) as file:
-            head = file.read(_HEADER)
+            page = file.read(_MOST_PAGE)
     except FileNotFoundError:
         return None
     except OSError:
-        return 0
-    return (head[20] if len(head) == _HEADER else 0) if head else None
+        return False
+    if not page:
+        return None
+    if len(page) < _HEADER or page[20] != _RESERVED:
+        return False
+    size = int.from_bytes(page[16:18], "big")
+    page = page[: _MOST_PAGE if size == 1 else size]
+    return _checksum(page[:-_RESERVED]) == page[-_RESERVED:]
+
+
+def _checksum(data: bytes) -> bytes:
+    """The checksum of a page's content, as SQLite's checksum VFS has it."""
+    first = second = 0
+    numbers = struct.unpack(f"<{len(data) // 4}I", data)
+    for one, two in zip(numbers[::2], numbers[1::2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + two + first) & 0xFFFFFFFF
+    return struct.pack("<II", first, second)
 
 
 class Session:
@@ -304,7 +324,7 @@ class Session:
     def __init__(self, path: str, busy_timeout_s: float, vfs: str | None, *, frozen: bool = False) -> None:
         if frozen:
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-            checked = _checksum_vfs() if _reserved(Path(path)) == _RESERVED else None
+            checked = _checksum_vfs() if has_checksums(Path(path)) else None
             path = f"{Path(path).absolute().as_uri()}?immutable=1"
             self.connection = apsw.Connection(path, flags=flags, vfs=vfs or checked)
         elif vfs is not None:

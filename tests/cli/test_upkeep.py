@@ -422,7 +422,7 @@ def doctor(*arguments: object, language: str = "en") -> tuple[int, str]:
 
 
 def damage(mixed: Path, sql: str) -> None:
-    connection = apsw.Connection(str(mixed))
+    connection = connect(str(mixed))
     connection.execute(sql)
     connection.close()
 

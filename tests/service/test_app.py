@@ -24,7 +24,7 @@ from memwell.service import app as mcp_loading
 from memwell.service import logs
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, File
-from memwell.service.keys import SCOPES
+from memwell.service.keys import SCOPES, OneTimeLink
 from tests.service.serving import ANN, BEN, Running, address, running
 from tests.service.waiting import PATIENCE_S, until
 
@@ -599,6 +599,14 @@ def test_every_field_is_bounded_and_the_limit_is_named(path: str, body: Any, lim
     refused = tenants.run.ask("POST", path, body)
     assert refused.code == "invalid-input"
     assert limit in refused.json["detail"]
+
+
+def test_a_link_signs_in_without_a_key_and_once(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        assert run.ask("POST", "/v1/sign-in", {"code": "x"}, token=None).code == "bad-key"
+        link = run.service.link = OneTimeLink(lambda: run.token(BEN))
+        answers = [run.ask("POST", "/v1/sign-in", {"code": link.code}, token=None) for _ in range(2)]
+        assert [answers[0].json, answers[1].code] == [{"token": run.token(BEN)}, "bad-key"]
 
 
 def test_a_key_that_asks_too_often_is_told_when_to_come_back(tmp_path: Any):

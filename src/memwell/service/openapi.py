@@ -160,6 +160,7 @@ _ID = "0195f0a2b3c47d8e9f00112233445566"
 _OTHER_ID = "0195f0a2b3c47d8e9f00112233445588"
 
 REQUESTS: dict[str, dict[str, Any]] = {
+    "sign_in": {"code": "q3Vt…"},
     # Conversations
     "add_messages": {"messages": [{"role": "user", "content": "I am allergic to nuts."}], "remember": True},
     "edit_message": {"content": "I am allergic to peanuts."},
@@ -219,6 +220,7 @@ MEANINGS: Final[dict[str, str]] = {
     "actions": "Steps of the `plan` that is the result of an audit, all of them or some.",
     "as_of": "What held at this time, instead of now.",
     "budget": "How many tokens the prompt may take as a whole.",
+    "code": "What follows `#once=` in the link that `memwell serve` printed.",
     "content": "What to remember: a text, a message (`role`, `content`), or a list of these.",
     "cursor": "The `next` of the page before; nothing for the first page.",
     "depth": "How many steps to go from one name to the next.",

@@ -20,7 +20,7 @@ from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
 from memwell.service.idempotency import Once
 from memwell.service.jobs import Jobs
-from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
+from memwell.service.keys import SERVICE, Failures, Keys, OneTimeLink, RateLimits
 from memwell.service.logs import AuditLog
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
@@ -157,6 +157,8 @@ class Service(Closing):
         self.threads = FairThreads(settings.serve_threads)
         self.ledger = KeptLedger.of(self.backend, settings)
         self.readiness = Readiness(self.backend)
+        self.link: OneTimeLink | None = None
+        """The link by which the user who started the service signs in."""
         self._stopping_since: float | None = None
         self.lingering = False
         """Whether a thread still worked when the service closed: at a request, a job or vectors. A model cannot be

@@ -457,6 +457,6 @@ def _mapped() -> int:
 
 
 def _whole(pipe: IO[bytes], size: int) -> bytes:
-    """So many bytes, or none when the pipe ends before."""
+    """``size`` bytes, or none when the pipe ends before."""
     found = pipe.read(size)
     return found if len(found) == size else b""

@@ -90,7 +90,7 @@ def _charset(media_type: str | None) -> str | None:
 
 
 _SMALL = 65_536
-"""A text of at most so many bytes is read in place: that costs less than the way to a worker, however it is made."""
+"""The bytes of the largest text that is read in place: that costs less than the way to a worker, however it is made."""
 
 
 # Bytes to text.

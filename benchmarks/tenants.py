@@ -294,7 +294,7 @@ def _keep(rows: list[dict[str, Any]]) -> None:
         "",
         f"Made by `python -m benchmarks.tenants` on {today()}. One tenant sends the file or request; the times are the",
         "slowest request of another tenant meanwhile, in milliseconds, and the memory is the growth of the service without",
-        "its workers.",
+        "its workers. The first row, with nothing sent, shows what the machine itself did meanwhile.",
         "",
         "| sent | recall | write | live | memory, MB | refused or stored |",
         "|---|---|---|---|---|---|",

@@ -162,7 +162,7 @@ def test_reading_a_damaged_page_says_so(path: Path):
     damaged[damaged.index(b"word4")] ^= 1
     path.write_bytes(damaged)
     with SqliteBackend(path) as store, pytest.raises(BackendError, match="a page is not as it was written"):
-        store.log.read(TALK), store.index.get(HOME, ["4"])
+        _ = store.log.read(TALK), store.index.get(HOME, ["4"])
 
 
 def test_a_store_without_checksums_is_used_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,8 +34,10 @@ from memwell.longterm.recall import Recalled, Signal
 from memwell.longterm.statements import Source
 from memwell.messages import Message, ai, human
 from memwell.records import Space, Thread
+from memwell.service.keys import SCOPES, Keys
 from memwell.storage import open_backend
 from memwell.storage.protocols import ThreadInfo
+from memwell.storage.sqlite.connections import connect
 from memwell.testing import strategies
 from tests.commands import Outcome, Run, announce_only, demonstrated_here, running
 
@@ -189,7 +190,7 @@ def files(run: Run, folder: Path) -> Iterator[Checked]:
     yield "doctor", shown, [str(store), SPACE_SHOWN, "memwell flush"]
     with History.open(str(store), NAME) as history:
         history.add_human("Hello")
-    broken = apsw.Connection(str(store))
+    broken = connect(str(store))
     broken.execute("UPDATE thread SET indexed_count = 7")
     broken.close()
     found = json.loads(run("doctor", "--store", store, "--json")[1])["problems"]
@@ -222,8 +223,9 @@ def keys(run: Run, folder: Path) -> Iterator[Checked]:
     yield "keys revoke", run("keys", "revoke", NAME, *store)[1], [id_, NAME]
     url = folder / "served.db"
     first = run("serve", "--no-browser", "--store", url)[1]
-    [token] = set(TOKEN.findall(first)) or {f"no token: {first}"}
-    yield "serve", first, [ADDRESS, str(url), token, f"{ADDRESS}/#key={token}"]
+    yield "serve", first, [ADDRESS, str(url), f"{ADDRESS}/#once="]
+    with open_backend(url) as backend:
+        Keys(backend).create("first", space="default", scopes=SCOPES)
     again = f"memwell keys create NAME --as operator --store {url}"
     yield "serve again", run("serve", "--no-browser", "--store", url)[1], [ADDRESS, again]
 

@@ -34,6 +34,7 @@ from memwell.storage import Backend, open_backend
 from memwell.storage.composed import StoreVectors
 from memwell.storage.sqlite import SqliteBackend
 from memwell.storage.sqlite import backup as files
+from memwell.storage.sqlite.connections import connect
 from tests.commands import Run, running
 from tests.engines import postgres, redis
 
@@ -422,7 +423,7 @@ def doctor(*arguments: object, language: str = "en") -> tuple[int, str]:
 
 
 def damage(mixed: Path, sql: str) -> None:
-    connection = apsw.Connection(str(mixed))
+    connection = connect(str(mixed))
     connection.execute(sql)
     connection.close()
 

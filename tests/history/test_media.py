@@ -188,9 +188,17 @@ def test_too_many_bytes_are_refused():
         check_media(data, limits=MediaLimits(image_bytes=1000))
 
 
-@pytest.mark.parametrize("size", [(50_001, 1000), (2**31 - 1, 2**31 - 1), (1, 2**31 - 1)])
-def test_too_many_pixels_are_refused_by_the_header(size: tuple[int, int]):
-    with pytest.raises(InvalidInput, match="pixels, over the limit of 50,000,000"):
+@pytest.mark.parametrize(
+    ("size", "limit"),
+    [
+        ((50_001, 1000), "50,000,000"),
+        ((2**31 - 1, 2**31 - 1), "65,535 for a side"),
+        ((1, 2**31 - 1), "65,535 for a side"),
+        ((1, 50_000_000), "65,535 for a side"),
+    ],
+)
+def test_too_many_pixels_are_refused_by_the_header(size: tuple[int, int], limit: str):
+    with pytest.raises(InvalidInput, match=f"pixels, over the limit of {limit}"):
         check_media(claiming(*size))
 
 

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, UnreadableDocument
+from memwell.knowledge import reading
 from memwell.knowledge.documents import BLOCK_KINDS, Parsed
 from memwell.knowledge.reading import decoded, media_type_of, read_document
 
@@ -223,3 +224,34 @@ def test_a_declared_encoding_is_taken_when_it_fits():
 )  # fmt: skip
 def test_bytes_decide_and_names_help(head: bytes, name: str, media_type: str):
     assert media_type_of(head, name) == media_type
+
+
+def docx_of(paragraphs: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b"<w:document><w:body>" + paragraphs + b"</w:body></w:document>")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "limit"),
+    [
+        # Small files that cost gigabytes or minutes: what they cost is limited, and the limit is named.
+        (b"[" + b"[]," * 10_000_000 + b"1]", "512 MB of memory"),
+        (docx_of(b"<w:p><w:r><w:t>" + b"word " * 2_200_000 + b"</w:t></w:r></w:p>"), "10,000,000 are read"),
+        (docx_of(b"<w:p><w:r><w:t>word</w:t></w:r></w:p>" * 210_000), "200,000 are read"),
+        (b"word " * 2_200_000, "10,000,000 are read"),
+    ],
+    ids=["json", "docx", "paragraphs", "plain"],
+)
+def test_a_file_that_costs_too_much_is_refused_with_the_limit(data: bytes, limit: str):
+    with pytest.raises(UnreadableDocument, match=limit) as refused:
+        read_document(data)
+    assert refused.value.reason == "too-large"
+
+
+def test_a_zip_of_very_many_names_is_not_listed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "MOST_MEMBERS", 3)
+    data = zipped("word/document.xml", "b", "c", "d")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    assert media_type_of(data).endswith("wordprocessingml.document")

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memwell.errors import InvalidInput
+from memwell.errors import BackendError, InvalidInput
 from memwell.filters import id_begins_with
 from memwell.knowledge import Chunking, Knowledge
 from memwell.knowledge import shelf as vectors
@@ -24,7 +24,7 @@ from memwell.longterm.indexing import DEAD
 from memwell.longterm.journal import inner_space
 from memwell.models.ports import offer_embedder
 from memwell.models.scripted import HashEmbedder
-from memwell.records import Space, paged
+from memwell.records import Record, Space, paged
 from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
 from tests.senses import Sense
@@ -64,6 +64,47 @@ def test_a_document_of_many_chunks_is_stored_before_its_vectors_are_made(
     knowledge.flush()
     info = backend.index.info(knowledge.space)
     assert info.vectors == info.records
+
+
+def test_a_document_of_many_chunks_keeps_no_other_writer_waiting(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(vectors, "MOST_AT_ONCE", 8)
+    monkeypatch.setattr(vectors, "_STAGED_AT_ONCE", 5)
+    knowledge, upsert, sizes = knowledge_over(backend), backend.index.upsert, list[int]()
+
+    def noted(records: Sequence[Record]) -> None:
+        sizes.append(len(records))
+        # Nothing of it is found before all of it is there.
+        assert [one.citation.document for one in knowledge.recall("Entry", limit=5) if "new" in one.text] == []
+        upsert(records)
+
+    def text(word: str) -> str:
+        return "\n\n".join(f"Entry {n} is {word} and about {n * 7919 % 10007}." * 12 for n in range(40))
+
+    knowledge.add(text("old"), id="big")
+    monkeypatch.setattr(backend.index, "upsert", noted)
+    knowledge.add(text("new"), id="big")
+    assert max(sizes) == 5
+    assert backend.index.info(knowledge.space).records == knowledge.count().chunks == sum(sizes)
+    assert "new" in knowledge.recall("Entry")[0].text
+    assert knowledge.remove("big") == 1
+    assert backend.index.info(knowledge.space).records == 0
+
+
+def test_a_large_document_that_fails_leaves_nothing(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(vectors, "MOST_AT_ONCE", 8)
+    monkeypatch.setattr(vectors, "_STAGED_AT_ONCE", 5)
+    knowledge, upsert, turns = knowledge_over(backend), backend.index.upsert, iter([True, True, False])
+
+    def failing(records: Sequence[Record]) -> None:
+        if not next(turns):
+            raise BackendError("the disk is full")
+        upsert(records)
+
+    monkeypatch.setattr(backend.index, "upsert", failing)
+    with pytest.raises(BackendError, match="full"):
+        knowledge.add("\n\n".join(f"Entry {n} is about {n * 7919 % 10007}." * 12 for n in range(60)), id="big")
+    assert backend.index.info(knowledge.space).records == 0
+    assert knowledge.documents() == []
 
 
 def test_vectors_made_while_another_embedder_took_over_are_not_stored(backend: Backend):
@@ -128,7 +169,7 @@ def test_passages_are_found_by_what_they_mean_before_during_and_after(monkeypatc
 
 REPLACE = """
 import os, random, signal, sys, time
-from memwell.knowledge import Chunking, Knowledge
+from memwell.knowledge import Chunking, Knowledge, shelf
 from memwell.storage import open_backend
 
 def replace_for_ever(store, turn, begun):
@@ -146,6 +187,9 @@ def replace_for_ever(store, turn, begun):
             knowledge.add("\\n\\n".join(lines), id=id_, title=version)
 
 lot = random.Random(7)
+if sys.argv[3] == "large":
+    # As documents of very many chunks are: chunks first, a few at a time, and the manifest after them.
+    shelf.MOST_AT_ONCE, shelf._STAGED_AT_ONCE = 0, 1
 Knowledge(open_backend("memory:"), "ann").add("Loads all that is needed.")
 for turn in range(int(sys.argv[2])):
     waiting, begun = os.pipe()
@@ -172,12 +216,18 @@ def _check_whole(knowledge: Knowledge, backend: Backend) -> None:
     assert records == {}, "chunks of no document"
 
 
-def test_killed_at_any_moment_every_document_is_whole_or_absent(tmp_path: Path):
-    subprocess.run([sys.executable, "-c", REPLACE, str(tmp_path), "12"], check=True)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_killed_at_any_moment_every_document_is_whole_or_absent(tmp_path: Path, size: str):
+    subprocess.run([sys.executable, "-c", REPLACE, str(tmp_path), "12", size], check=True)
     seen = 0
     for store in tmp_path.glob("*.db"):
         with open_backend(str(store)) as backend:
             knowledge = Knowledge(backend, "ann")
+            known = {one.id: one.title for one in knowledge.documents()}
+            for found in knowledge.recall("Line of version speaks of many things", limit=50):
+                assert f"version {known[found.citation.document]} " in found.text
+            # What a killed process has left behind is removed after an hour.
+            knowledge._shelf._drop_abandoned(0.0)
             _check_whole(knowledge, backend)
             seen += knowledge.count().documents
             assert backend.check() == []

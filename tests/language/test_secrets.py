@@ -78,6 +78,7 @@ PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nq9+/==\n-----END RSA 
 FOUND = {
     "My key is ‹sk-proj-abc123DEF456ghi789JKL0›, keep it": "api_key", "‹AKIAIOSFODNN7EXAMPLE›": "api_key",
     "use ‹ghp_abcdefghijklmnopqrstuvwxyz0123456789›.": "api_key",
+    "‹mw_0123456789abcdef_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef›": "api_key",
     "‹github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuv›": "api_key", "‹glpat-abcdefghij1234567890›": "api_key",
     "‹sk_live_abcdef1234567890abcd›": "api_key", "我的密钥：‹LTAI5tAbCdEfGhIjKlMnOpQr›": "api_key",
     "slack ‹xoxb-1234567890-abcdefghij›": "token", "‹AIzaSyA1234567890abcdefghijklmnopqrstuv›": "api_key",

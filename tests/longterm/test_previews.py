@@ -9,17 +9,17 @@ import pytest
 from PIL import Image
 
 from memwell.errors import InvalidInput
-from memwell.history.media import check_media
+from memwell.history.media import MediaLimits, check_media
 from memwell.longterm import previews
 from memwell.longterm.previews import Preview, preview_film, preview_picture, preview_wave
 from tests.media_files import FILMS, SOUNDS, claiming, film, picture, sound, wav
 
-MOST = 50_000_000
+LIMITS = MediaLimits()
 FORMATS = ["PNG", "JPEG", "GIF", "WEBP", "BMP"]
 
 
-def preview(data: bytes, most: int = MOST) -> Preview:
-    return preview_picture(data, check_media(data), most)
+def preview(data: bytes, limits: MediaLimits = LIMITS) -> Preview:
+    return preview_picture(data, check_media(data), limits)
 
 
 def opened(data: bytes | None) -> Image.Image:
@@ -70,12 +70,16 @@ def test_a_bomb_is_refused_before_pillow_sees_it(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("it was decoded")
 
     monkeypatch.setattr(previews, "pillow", never)
-    with pytest.raises(InvalidInput, match="over the limit"):
+    with pytest.raises(InvalidInput, match="over the limit of 50,000,000"):
         preview(claiming(20_000, 20_000))
+    # A single column within the number of pixels costs a gigabyte: every row has its own memory.
+    for width, height in ((1, 50_000_000), (50_000_000, 1)):
+        with pytest.raises(InvalidInput, match="over the limit of 65,535 for a side"):
+            preview(claiming(width, height))
 
 
 def test_a_picture_larger_than_was_said_is_not_decoded():
-    assert preview(picture("PNG", (200, 200)), most=1000).warnings == (
+    assert preview(picture("PNG", (200, 200)), MediaLimits(image_pixels=1000)).warnings == (
         "it is larger than its header says, and was not decoded",
     )
 
@@ -127,8 +131,8 @@ def test_a_header_that_promises_anything_is_not_believed():
     assert (found.duration_s or 0) < 1.0
 
 
-def films_preview(data: bytes, kind: str | None = None, most: int = MOST) -> Preview:
-    return preview_film(data, check_media(data, kind=kind), most)
+def films_preview(data: bytes, kind: str | None = None, limits: MediaLimits = LIMITS) -> Preview:
+    return preview_film(data, check_media(data, kind=kind), limits)
 
 
 @pytest.mark.parametrize("ending", SOUNDS)
@@ -152,6 +156,6 @@ def test_a_film_cut_short_is_told_and_raises_nothing(ending: str):
 
 
 def test_frames_that_are_too_large_are_not_decoded():
-    found = films_preview(film("mp4"), most=1000)
+    found = films_preview(film("mp4"), limits=MediaLimits(image_pixels=1000))
     assert found.thumbnail is None
     assert found.warnings == ("its frames of 64 × 48 pixels were not decoded",)

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
@@ -23,7 +24,7 @@ from memwell.service import app as mcp_loading
 from memwell.service import logs
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, File
-from memwell.service.keys import SCOPES
+from memwell.service.keys import SCOPES, OneTimeLink
 from tests.service.serving import ANN, BEN, Running, address, running
 from tests.service.waiting import PATIENCE_S, until
 
@@ -475,7 +476,7 @@ def test_too_many_at_once_are_sent_away_and_later_ones_are_not(handler: Any, tmp
         token = run.token()
         waiting = [pool.submit(run.ask, "GET", "/v1/count", token=token) for _ in range(4)]
         # One that came before all four have would take a place and wait itself.
-        assert until(lambda: run.app._under_way == 4)
+        assert until(lambda: run.app._under_way.total() == 4)
         refused = run.ask("GET", "/v1/me")
         assert (refused.status, refused.code, refused.headers["retry-after"]) == (503, "overloaded", "1")
         # It is busy, and not dead.
@@ -501,11 +502,111 @@ def test_a_request_whose_turn_comes_too_late_is_not_done(handler: Any, tmp_path:
         # Whenever the turn of the next one comes, it is too late.
         run.app.settings = replace(run.app.settings, serve_timeout_s=0.0)
         second = pool.submit(run.ask, "GET", "/v1/count", token=token)
-        assert until(lambda: run.app._under_way == 2)
+        assert until(lambda: run.app._under_way.total() == 2)
         go.set()
         assert first.result().status == 200
         assert second.result().code == "overloaded"
     assert len(done) == 1
+
+
+def test_slow_requests_of_one_tenant_keep_no_other_waiting(handler: Any, tmp_path: Any):
+    go, real = threading.Event(), HANDLERS["count"]
+
+    def slow(call: Any, asked: Any) -> Any:
+        assert call.space == BEN or go.wait(PATIENCE_S)
+        return real(call, asked)
+
+    handler("count", slow)
+    with running(tmp_path / "s.db", serve_threads=2, serve_most_waiting=4) as run, ThreadPoolExecutor(5) as pool:
+        ann, ben = run.token(ANN), run.token(BEN)
+        waiting = [pool.submit(run.ask, "GET", "/v1/count", token=ann) for _ in range(5)]
+        assert until(lambda: run.app._under_way.total() == 5)
+        # A thread and a place are left for Ben, and none for Ann.
+        assert run.ask("GET", "/v1/count", token=ben).status == 200
+        refused = run.ask("GET", "/v1/count", token=ann)
+        assert refused.refusal == (429, "rate-limited")
+        assert "of this key" in refused.json["detail"]
+        go.set()
+        assert [one.result().status for one in waiting] == [200] * 5
+
+
+def test_bodies_that_drip_take_no_place(tmp_path: Any):
+    with running(tmp_path / "s.db", serve_threads=1, serve_most_waiting=0) as run, ExitStack() as lines:
+        head = f"POST {{}} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token(ANN)}\r\n"
+        upload = head.format("/v1/documents/upload?name=a.txt") + "Content-Length: 1000\r\n\r\nx"
+        said = head.format("/v1/memories") + "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+        for sent in [upload] * 32 + [said] * 32:
+            lines.enter_context(run._sent(sent.encode(), ()))
+        assert until(lambda: run.app._uploads._held[ANN] == 32)
+        assert run.ask("GET", "/v1/count", token=run.token(BEN)).status == 200
+        assert run.ask("GET", "/v1/count").status == 200
+        # Only so many files of one tenant arrive at once.
+        refused = run.first(upload.encode())
+        assert (refused.refusal, "32 files" in refused.json["detail"]) == ((429, "rate-limited"), True)
+        assert (
+            run.ask("POST", "/v1/documents/upload", b"Hello", query={"name": "b.txt"}, token=run.token(BEN)).status
+            == 202
+        )
+
+
+def test_large_bodies_of_one_tenant_take_limited_memory(tmp_path: Any):
+    with running(tmp_path / "s.db", serve_max_json_mb=0.1) as run, ExitStack() as lines:
+        head = f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token(ANN)}\r\n"
+        sent = (head + "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{").encode()
+        for _ in range(4):
+            lines.enter_context(run._sent(sent, ()))
+        assert until(lambda: run.app._bodies._held[ANN] == 400_000)
+        refused = run.first(sent)
+        assert (refused.refusal, "400,000 bytes" in refused.json["detail"]) == ((429, "rate-limited"), True)
+        assert run.ask("POST", "/v1/memories", {"content": "A short one."}).status == 201
+
+
+def test_a_request_of_very_many_values_is_refused_before_it_is_read(tenants: Tenants):
+    body = b'{"content": "x", "metadata": {"a": [' + b"1," * 600_000 + b"1]}}"
+    refused = tenants.run.ask("POST", "/v1/memories", body, headers={"Content-Type": "application/json"})
+    assert (refused.refusal, "500,000 values" in refused.json["detail"]) == ((413, "too-large"), True)
+
+
+def test_a_request_over_mcp_is_small_enough_for_the_event_loop(tenants: Tenants):
+    accepting = {"Accept": "application/json, text/event-stream"}
+
+    def asked(arguments: Any) -> Any:
+        params = {"name": "recall", "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return tenants.run.ask("POST", "/mcp", body, headers=accepting)
+
+    assert asked({"query": "chess"}).status == 200
+    for arguments, limit in (({"query": "x" * 1_000_000}, "1,000,000 bytes"), ({"a": [[]] * 10_001}, "10,000 values")):
+        refused = asked(arguments)
+        assert (refused.refusal, limit in refused.json["detail"]) == ((413, "too-large"), True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "limit"),
+    [
+        ("/v1/recall", {"query": "x " * 5_001}, "query has 10,002 characters, over the limit of 10,000"),
+        ("/v1/memories", {"content": "x " * 500_001}, "content has 1,000,002 characters, over the limit of 1,000,000"),
+        ("/v1/memories", {"content": "x", "metadata": {"a": "x" * 65_536}}, "metadata takes 65,544 bytes, over the limit"),
+        ("/v1/memories", {"content": [{"role": "user", "content": "x", "metadata": {"a": "x" * 65_536}}]},
+         "metadata takes"),
+        ("/v1/threads/t/messages", {"messages": [{"role": "user", "content": "x", "metadata": {"a": "x" * 65_536}}]},
+         "metadata takes"),
+        ("/v1/recall", {"query": "x", "where": {"a": "x" * 65_536}}, "where takes 65,544 bytes"),
+        ("/v1/recall", {"query": "x", "kinds": ["x" * 10_001]}, "kinds has 10,001 characters"),
+    ],
+)  # fmt: skip
+def test_every_field_is_bounded_and_the_limit_is_named(path: str, body: Any, limit: str, tenants: Tenants):
+    refused = tenants.run.ask("POST", path, body)
+    assert refused.code == "invalid-input"
+    assert limit in refused.json["detail"]
+
+
+def test_a_link_signs_in_without_a_key_and_once(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        assert run.ask("POST", "/v1/sign-in", {"code": "x"}, token=None).code == "bad-key"
+        link = run.service.link = OneTimeLink(lambda: run.token(BEN))
+        answers = [run.ask("POST", "/v1/sign-in", {"code": link.code}, token=None) for _ in range(2)]
+        assert [answers[0].json, answers[1].code] == [{"token": run.token(BEN)}, "bad-key"]
 
 
 def test_a_key_that_asks_too_often_is_told_when_to_come_back(tmp_path: Any):

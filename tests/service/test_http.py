@@ -227,7 +227,8 @@ def door(service: Service, **chosen: Any) -> AccessCheck:
 OURS = ["127.0.0.1", "127.0.0.1:7411", "localhost:1", "LOCALHOST", "[::1]:7411", "[::1]", "10.9.8.7:80", "memwell:7411"]
 NOT_OURS = [
     "", "evil.example", "evil.example:7411", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:1:2",
-    "[evil]", "0x7f000001", "@127.0.0.1",
+    "[evil]", "0x7f000001", "@127.0.0.1", "[::1].evil", "[::1].evil:7411", "[::1]evil", "[::1", "[[::1]]",
+    "[::1]:7411.evil",
 ]  # fmt: skip
 
 

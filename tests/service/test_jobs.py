@@ -7,7 +7,6 @@ import stat
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import memwell
+from memwell.confined import confined
 from memwell.errors import Busy, ConfigurationError, FileError, InvalidInput, NotFound, UnreadableDocument
 from memwell.knowledge.ingest import Ingested
 from memwell.longterm.base import utc_now
@@ -31,7 +31,6 @@ from memwell.service.jobs import (
     MOST_WAITING,
     MOST_WAITING_EACH,
     REPEATED,
-    FairQueue,
     JobFiles,
     Jobs,
     Made,
@@ -42,6 +41,7 @@ from memwell.service.jobs import (
 from memwell.storage import Backend, open_backend
 from memwell.values import new_id
 from tests.service.waiting import PATIENCE_S, until
+from tests.test_confined import cost
 
 ANN, BOB = Space("acme", "ann"), Space("acme", "bob")
 UNKNOWN = "0" * 32
@@ -286,6 +286,21 @@ def test_a_job_that_runs_ends_with_its_next_report_and_one_that_is_done_stays(ru
     assert (found.status, found.problem["code"]) == ("failed", "cancelled")
     done = ended(running, ANN, running.start(ANN, "quick", lambda report: {"n": 1}))
     assert running.cancel(ANN, done.id) == done
+
+
+def test_a_job_that_reads_a_file_is_cancelled_while_it_reads(running: Jobs):
+    begun = threading.Event()
+
+    def read(report: Report) -> None:
+        begun.set()
+        confined(cost, b"", "time")
+
+    job = running.start(ANN, "read", read)
+    assert begun.wait(PATIENCE_S)
+    running.cancel(ANN, job.id)
+    found = ended(running, ANN, job)
+    assert found.problem is not None
+    assert found.problem["code"] == "cancelled"
 
 
 def test_a_job_of_another_process_is_cancelled_there(running: Jobs, backend: Backend):
@@ -606,52 +621,6 @@ def test_what_one_process_erases_is_in_no_file_of_another(backend: Backend, memo
         one.take_up(memory.at)
         assert not path.exists()
         assert list(path.parent.iterdir()) == []
-
-
-# Turns
-
-SPACES = [Space("a"), Space("b"), Space("c"), Space("d")]
-
-
-@given(
-    threads=st.integers(1, 4),
-    steps=st.lists(st.sampled_from([*SPACES, *SPACES, None, None, None]), max_size=60),
-    data=st.data(),
-)
-def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
-    threads: int, steps: list[Space | None], data: st.DataObject
-):
-    turns: FairQueue[tuple[Space, int]] = FairQueue(threads)
-    running: list[tuple[Space, int]] = []
-    waiting: Counter[Space] = Counter()
-    begun: list[tuple[Space, int]] = []
-
-    def begin() -> None:
-        while (taken := turns.take()) is not None:
-            counts = Counter(space for space, _ in running)
-            # A space that has none running goes before one that has.
-            assert counts[taken[0]] <= min(counts[space] for space in waiting if waiting[space])
-            waiting[taken[0]] -= 1
-            running.append(taken)
-            begun.append(taken)
-
-    for number, step in enumerate(steps):
-        if step is not None:
-            turns.add(step, (step, number))
-            waiting[step] += 1
-        elif running:
-            turns.ended(running.pop(data.draw(st.integers(0, len(running) - 1)))[0])
-        begin()
-        counts = Counter(space for space, _ in running)
-        assert turns.running == len(running) <= threads
-        assert all(count <= max(1, threads - 1) for count in counts.values())
-    while running:
-        turns.ended(running.pop()[0])
-        begin()
-    assert sorted(begun, key=lambda one: one[1]) == [(step, at) for at, step in enumerate(steps) if step is not None]
-    for space in SPACES:
-        # Within a space the first that came is the first that begins.
-        assert [at for whose, at in begun if whose == space] == sorted(at for whose, at in begun if whose == space)
 
 
 # The files of jobs: for this user alone, and none left behind.

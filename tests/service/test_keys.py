@@ -25,6 +25,7 @@ from memwell.service.keys import (
     Failures,
     Key,
     Keys,
+    OneTimeLink,
     RateLimits,
     _Buckets,
     id_in_token,
@@ -498,3 +499,28 @@ def test_wrong_keys_from_everywhere_are_bounded_too():
     calm = Failures(Ticks())
     refused(calm, "10.0.0.1", 1000)
     assert sum(refused(calm, address, 1) for address in addresses[100:600]) == 0, "one that never stops harms nobody"
+
+
+# The link by which the user who starts the service signs in
+
+
+def test_a_link_is_exchanged_for_its_key_once():
+    made: list[str] = []
+    link = OneTimeLink(lambda: made.append("mw_x") or "mw_x")
+    for wrong in ("", "x", link.code[:-1], "\ud800"):
+        with pytest.raises(AccessDenied):
+            link.redeem(wrong)
+    # The key is made for who follows the link, not before.
+    assert made == []
+    assert link.redeem(link.code) == "mw_x"
+    with pytest.raises(AccessDenied, match="used already"):
+        link.redeem(link.code)
+    assert made == ["mw_x"]
+
+
+def test_a_link_ends_after_an_hour():
+    now = [0.0]
+    link = OneTimeLink(lambda: "mw_x", clock=lambda: now[0])
+    now[0] = 3601.0
+    with pytest.raises(AccessDenied, match="older than an hour"):
+        link.redeem(link.code)

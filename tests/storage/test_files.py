@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memwell.errors import BackendError, ConfigurationError, InvalidInput, NotFound
 from memwell.records import Space
-from memwell.storage.files import BoundedFolder, FileBlobs, locked, replace_file
+from memwell.storage.files import BoundedFolder, FileBlobs, locked, open_plain, replace_file
 from memwell.testing.conformance.backend import in_threads
 
 # Processes and threads take turns, and a dead one holds nobody up.
@@ -108,6 +108,16 @@ def test_a_file_deleted_while_others_waited_is_made_anew(tmp_path: Path):
 def test_where_there_is_no_folder_there_is_no_lock(tmp_path: Path):
     with pytest.raises(FileNotFoundError), locked(tmp_path / "none" / "lock"):
         pass
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, tmp_path / "none"):
+        with pytest.raises(OSError, match=r"no plain file|directory|No such"):
+            open_plain(path)
+    (tmp_path / "file").write_bytes(b"text")
+    with open_plain(tmp_path / "file") as file:
+        assert file.read() == b"text"
 
 
 # A file is replaced as a whole, or not at all.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 import pytest
 
-from memwell.errors import BackendError
+from memwell.errors import BackendError, ConfigurationError
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import SqliteBackend, connections
+from memwell.storage.sqlite.backup import back_up
+from memwell.storage.sqlite.connections import connect, has_checksums
 from memwell.testing.conformance import KillsSuite, StoreSuite
 from memwell.testing.conformance.suite import Clock
 
@@ -114,7 +119,7 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_damage_is_reported(path: Path, damage: str):
-    connection = apsw.Connection(str(path))
+    connection = connect(str(path))
     connection.execute(damage)
     connection.close()
     with SqliteBackend(path) as store:
@@ -137,3 +142,65 @@ def test_a_damaged_page_is_reported_or_refused(path: Path):
             refused += 1
     assert reported + refused == len(sound) // 4096 - 1
     assert reported > refused
+
+
+def test_every_flipped_bit_after_the_first_page_is_noticed(path: Path):
+    sound, dice, unnoticed = path.read_bytes(), random.Random(3), list[int]()
+    for _ in range(60):
+        # The first page has the schema, whose comments may change; and a wrong checksum of it turns the others off.
+        damaged, place = bytearray(sound), dice.randrange(4096 * 8, len(sound) * 8)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with suppress(BackendError), SqliteBackend(path) as store:
+            if not store.check():
+                unnoticed.append(place // 8)
+    assert unnoticed == []
+
+
+def test_reading_a_damaged_page_says_so(path: Path):
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"word4")] ^= 1
+    path.write_bytes(damaged)
+    with SqliteBackend(path) as store, pytest.raises(BackendError, match="a page is not as it was written"):
+        _ = store.log.read(TALK), store.index.get(HOME, ["4"])
+
+
+def test_a_store_without_checksums_is_used_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(connections, "_checksum_vfs", lambda: None)
+        with SqliteBackend(old) as store:
+            store.kv.put(Space("home"), "key", 1)
+    with SqliteBackend(old) as store, SqliteBackend(new) as other:
+        store.kv.put(Space("home"), "key", 2)
+        other.kv.put(Space("home"), "key", 2)
+        assert store.check() == other.check() == []
+    assert (old.read_bytes()[20], new.read_bytes()[20]) == (0, 8)
+    back_up(old, tmp_path / "old-copy.db")
+    back_up(new, tmp_path / "new-copy.db")
+    for name in ("old-copy.db", "new-copy.db"):
+        with SqliteBackend(tmp_path / name) as copy:
+            assert copy.check() == []
+    assert has_checksums(tmp_path / "new-copy.db")
+    # Another program has made this copy, and wrote no checksums.
+    plain = apsw.Connection(str(new))
+    plain.execute(f"VACUUM INTO '{tmp_path / 'foreign.db'}'")
+    plain.close()
+    assert not has_checksums(tmp_path / "foreign.db")
+    with SqliteBackend(tmp_path / "foreign.db") as copy:
+        copy.kv.put(Space("home"), "key", 3)
+        assert copy.check() == []
+    monkeypatch.setattr(connections, "_checksum_vfs", lambda: None)
+    with pytest.raises(ConfigurationError, match="install apsw from PyPI"):
+        SqliteBackend(new)
+
+
+def test_only_the_owner_may_read_a_store_and_the_files_next_to_it(tmp_path: Path):
+    before = os.umask(0o022)
+    try:
+        with SqliteBackend(tmp_path / "a.db") as store:
+            store.kv.put(HOME, "key", 1)
+            modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("a.db", "a.db-wal", "a.db-shm"), 0o600)

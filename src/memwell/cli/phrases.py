@@ -513,7 +513,10 @@ _PHRASES = {
     "serving": ("memwell is running at {address}", "memwell 已启动：{address}"),
     "store_is": ("The store is {store}", "存储：{store}"),
     "first_key": ("Your key. It is shown this once, so keep it:", "这是你的密钥，只显示这一次，请妥善保存："),
-    "open_page": ("Open the page, signed in:", "打开页面（已登录）："),
+    "open_page": (
+        "Open the page, signed in (this link works once, within an hour):",
+        "打开页面（已登录；此链接一小时内有效，只能用一次）：",
+    ),
     "sign_in": (
         "Sign in with your key at {address}. To make another: memwell keys create NAME --as operator --store {store}",
         "请用密钥登录 {address}。新建密钥：memwell keys create 名称 --as operator --store {store}",

@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,7 @@ from memwell.cli.stores import SpaceOption, Store, chat_model, existing, is_serv
 from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, visible
 from memwell.errors import ConfigurationError, FileError, InvalidInput, MissingDependency, NotFound, ReadOnlyStore
 from memwell.records import Space
-from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, id_in_token, without_tokens
+from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, OneTimeLink, id_in_token, without_tokens
 from memwell.service.logs import AuditLog, LogEntry, Verified
 from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
@@ -79,16 +80,14 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
         service = Service(engine, settings)
 
         def ready(address: str) -> None:
-            # Made after it listens: a first key that is never shown would lock the user out.
-            made = server.first_key(service)
-            interactive = sys.stdout.isatty()
-            visit = server.Visit(service) if made is None and interactive else None
-            token = made[1] if made else visit.token if visit else None
-            if visit is not None:
-                service.at_end(visit.end)
-            _announce(screen, service, store, address, token, first=made is not None)
-            if browser and interactive and token:
-                webbrowser.open(f"{address}/#key={token}")
+            # After it listens: a first key that is never shown would lock the user out.
+            token = _signed_in_by(service) if sys.stdout.isatty() else None
+            if token is None and not service.keys.all():
+                # What is printed without a terminal is kept in some log: the key is made for who follows the link.
+                service.link = OneTimeLink(partial(_first_token, service))
+            _announce(screen, service, store, address, token)
+            if browser and token is not None:
+                webbrowser.open(_link(address, service))
 
         server.serve(service, ready=ready)
     screen.print(say("stopped", settings.language))
@@ -99,7 +98,32 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
         os._exit(0)
 
 
-def _announce(screen: Console, service: Service, store: str, address: str, token: str | None, *, first: bool) -> None:
+def _first_token(service: Service) -> str | None:
+    from memwell.service import server  # noqa: PLC0415 - needs a web server
+
+    made = server.first_key(service)
+    return None if made is None else made[1]
+
+
+def _signed_in_by(service: Service) -> str:
+    """The first key to show, or empty; the link of the service is for that key, or for the time that it runs."""
+    from memwell.service import server  # noqa: PLC0415 - needs a web server
+
+    first = token = _first_token(service)
+    if token is None:
+        visit = server.Visit(service)
+        service.at_end(visit.end)
+        token = visit.token
+    service.link = OneTimeLink(lambda: token)
+    return first or ""
+
+
+def _link(address: str, service: Service) -> str:
+    assert service.link is not None
+    return f"{address}/#once={service.link.code}"
+
+
+def _announce(screen: Console, service: Service, store: str, address: str, token: str | None) -> None:
     settings, language = service.settings, service.settings.language
     screen.print(say("serving", language, address=address), style="bold")
     screen.print(say("store_is", language, store=visible(without_secrets(store))))
@@ -108,17 +132,17 @@ def _announce(screen: Console, service: Service, store: str, address: str, token
     if settings.serve_host not in _LOOPBACK and not settings.serve_tls_certificate:
         screen.print(say("not_encrypted", language, host=settings.serve_host), style="yellow")
     screen.print()
-    if token is None:
+    if token:
+        screen.print(say("first_key", language))
+        screen.print(f"   {token}")
+    if service.link is None:
         screen.print(say("sign_in", language, address=address, store=shlex.quote(without_secrets(store))))
     else:
-        if first:
-            screen.print(say("first_key", language))
-            screen.print(f"   {token}")
         screen.print(say("open_page", language))
-        screen.print(f"   {address}/#key={token}")
+        screen.print(f"   {_link(address, service)}")
     screen.print()
     screen.print(say("to_stop", language), style="dim")
-    # Output to a file must show the key at once.
+    # Output to a file must show the link at once.
     screen.file.flush()
 
 

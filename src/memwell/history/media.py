@@ -295,6 +295,8 @@ class MediaLimits(msgspec.Struct, frozen=True, kw_only=True):
     video_bytes: int = 200 * _MEGABYTE
     image_pixels: int = 50_000_000
     """Width times height of an image or video: a file of kilobytes can claim an image of gigabytes."""
+    image_side: int = 65_535
+    """Width and height of an image or video: each row costs memory too, however narrow it is."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -304,6 +306,10 @@ class MediaLimits(msgspec.Struct, frozen=True, kw_only=True):
     def most_bytes(self) -> int:
         """The largest size of any medium."""
         return max(self.image_bytes, self.audio_bytes, self.video_bytes)
+
+    def allow_size(self, width: int, height: int) -> bool:
+        """Whether an image or video of this size is decoded."""
+        return max(width, height) <= self.image_side and width * height <= self.image_pixels
 
     def bytes_of(self, kind: str) -> int:
         """The largest size of an ``image``, ``audio`` or ``video``."""
@@ -352,10 +358,9 @@ def check_media(
     size = picture_size(data, found) if found.startswith("image/") else None
     if size is None:
         return Medium(kind_of(found), found, len(data))
-    if size[0] * size[1] > limits.image_pixels:
-        raise InvalidInput(
-            f"the image claims {size[0]:,} × {size[1]:,} pixels, over the limit of {limits.image_pixels:,}"
-        )
+    if not limits.allow_size(*size):
+        over = f"{limits.image_pixels:,}" if max(size) <= limits.image_side else f"{limits.image_side:,} for a side"
+        raise InvalidInput(f"the image claims {size[0]:,} × {size[1]:,} pixels, over the limit of {over}")
     return Medium("image", found, len(data), *size)
 
 

@@ -22,6 +22,12 @@ from memwell.values import check_text
 BLOCK_KINDS = ("heading", "paragraph", "list", "code", "table", "row")
 """The kinds of blocks. A ``row`` is a record of a CSV or JSON file."""
 
+MOST_CHARACTERS = 10_000_000
+"""The longest text of a document that is read: some twenty thick books."""
+
+MOST_BLOCKS = 200_000
+"""The most blocks of a document that is read."""
+
 _PHRASES = {
     "en": {"page": "{source}, p. {page}", "pages": "{source}, pp. {page}–{last}", "unnamed": "a text"},
     "zh": {"page": "{source}，第 {page} 页", "pages": "{source}，第 {page}–{last} 页", "unnamed": "文本"},

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
-from memwell.knowledge.shelf import ChunkPlace, DocumentStore, own_part
+from memwell.knowledge.shelf import ChunkPlace, DocumentStore, Manifest, chunk_key, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.segment import query_terms
@@ -226,16 +226,17 @@ class Search:
 
     def _cited(self, ranked: Iterable[tuple[Record, float, dict[str, Signal]]], query: str) -> list[Found]:
         """Passages with their citations, without those whose document is gone."""
-        names: dict[str, tuple[str, str] | None] = {}
+        names: dict[str, tuple[str, str, str] | None] = {}
         found: list[Found] = []
         for record, score, signals in ranked:
             document: str = record.metadata["document"]
             if document not in names:
                 manifest = self._shelf.manifest(document)
-                names[document] = manifest and (manifest.document.source, manifest.document.title)
+                names[document] = None if manifest is None else _named(manifest)
             named = names[document]
-            if named is not None:
-                found.append(_found(record, score, signals, named, query))
+            # Chunks of another version are those of a document that is being replaced.
+            if named is not None and record.id.startswith(named[2]):
+                found.append(_found(record, score, signals, named[:2], query))
         return found
 
     def rarities(self, terms: Iterable[str]) -> dict[str, float]:
@@ -270,6 +271,10 @@ def _allowed(held: HeldSnapshot, asked: SearchRequest, moment: datetime) -> NDAr
         one = held.allowed(Where(("memwell", "session"), "eq", document), moment)
         named = one if named is None else named | one
     return named if flags is None else flags & named
+
+
+def _named(manifest: Manifest) -> tuple[str, str, str]:
+    return manifest.document.source, manifest.document.title, chunk_key(manifest)
 
 
 def _found(record: Record, score: float, signals: dict[str, Signal], named: tuple[str, str], query: str) -> Found:

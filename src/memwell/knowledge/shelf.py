@@ -1,13 +1,16 @@
 """The shelf: stores documents with their text, chunks and vectors.
 
 A document is a manifest, its text in a blob, and its chunks: records that are found by words and vectors as memories are.
-One transaction changes all three. Vectors that could not be made are pending in the same journal that memories have.
+One transaction changes all three. The chunks of a large document are stored before, in many short ones, and are found when
+its manifest names them, so that other writers do not wait; those of its last version are removed in the same way. Vectors
+that could not be made are pending in the same journal that memories have.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import PurePath
@@ -17,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.errors import InvalidInput, MemwellError, ModelError, NotFound
 from memwell.filters import id_begins_with
 from memwell.knowledge.chunking import Chunk, Chunking, chunks
 from memwell.knowledge.documents import Document, Parsed
@@ -29,7 +32,7 @@ from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend
-from memwell.values import check_metadata, check_text, shown
+from memwell.values import check_metadata, check_text, new_id, shown
 
 # The vectors of chunks
 
@@ -173,6 +176,11 @@ OWN_KEYS = ("document", "chunk", KEY)
 """Keys of a chunk's metadata that are the shelf's own; a user's metadata may not have them."""
 
 _MANIFEST = "document/"
+_STAGED = "staged/"
+_STAGED_AT_ONCE = 128
+_ABANDONED_S = 3600.0
+"""After this long, chunks that no manifest names belong to a process that was killed."""
+
 _CHUNKING = "chunking"
 _LONGEST_LEAD = 240
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -188,8 +196,19 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     chunking: Chunking
     origin: str = ""
     """``file`` or ``url`` for an ingested source that can be read again."""
+    generation: str = ""
+    """What the ids of a large document's chunks are made of, besides its id: those of two versions differ."""
     stamp: tuple[int, ...] = ()
     """The size, times and inode of the file when it was read; empty when they do not identify its content."""
+
+
+class StagedChunks(msgspec.Struct, frozen=True):
+    """A note about chunks that no manifest names yet, or any longer, and since when. They are removed if that stays so."""
+
+    document: str
+    generation: str
+    chunks: int
+    time: float
 
 
 class ChunkPlace(msgspec.Struct, frozen=True, array_like=True):
@@ -273,7 +292,7 @@ class DocumentStore:
 
     def vectors_of(self, manifest: Manifest) -> Iterator[tuple[str, Vector]]:
         """The vectors of a document's chunks, each with the key of its text."""
-        ids = _chunk_ids(manifest)
+        ids = chunk_ids(manifest)
         for start in range(0, len(ids), _PAGE):
             for record in self.backend.index.get(self.space, ids[start : start + _PAGE]):
                 if record.vector is not None:
@@ -297,11 +316,15 @@ class DocumentStore:
             return False
         records = self._records(document, parsed, chunking)
         records = [replace(record, vector=vectors.get(text_key(record.text))) for record in records]
+        given, staged = self._staged(document, Given(records, True, self.embedder_name))
         with self.backend.transaction():
             # Checked again inside the transaction.
-            if self.manifest(document.id) is not None:
-                return False
-            self._write(document, parsed, chunking, Given(records, True, self.embedder_name), origin=origin)
+            is_new = self.manifest(document.id) is None
+            if is_new:
+                self._write(document, parsed, chunking, given, staged, origin=origin)
+        if not is_new:
+            self._drop(staged)
+            return False
         if self.vectors.pending:
             self._notify(self.space)
         return True
@@ -341,8 +364,10 @@ class DocumentStore:
         given = Given(records, self.vectors.embedder is None, None)
         if embed:
             given = self.vectors.given(records, self._chunks_of(document.id))
+        given, staged = self._staged(document, given)
         with self.backend.transaction():
-            document = self._write(document, parsed, chunking, given, origin=origin, stamp=stamp)
+            document, left = self._write(document, parsed, chunking, given, staged, origin=origin, stamp=stamp)
+        self._drop(left)
         if not given.whole:
             self._notify(self.space)
         return document, given.whole
@@ -353,20 +378,68 @@ class DocumentStore:
         parsed: Parsed,
         chunking: Chunking,
         given: Given,
+        staged: StagedChunks | None,
         *,
         origin: str,
         stamp: tuple[int, ...] = (),
-    ) -> Document:
-        """Store the parts of a document. Part of the caller's transaction."""
+    ) -> tuple[Document, StagedChunks | None]:
+        """Store the parts of a document, and note which chunks are left to remove. Part of the caller's transaction."""
         document = replace(document, chunks=len(given.records))
         before = self.manifest(document.id)
         blob = self.backend.blobs.put(self.space, msgspec.msgpack.encode((document.id, parsed)))
-        manifest = Manifest(document=document, blob=blob, chunking=chunking, origin=origin, stamp=stamp)
-        if before is not None:
-            self._clear(before, manifest)
-        self.vectors.store(given.records, given.model)
+        generation = "" if staged is None else staged.generation
+        manifest = Manifest(
+            document=document, blob=blob, chunking=chunking, origin=origin, generation=generation, stamp=stamp
+        )
+        left = None if before is None else self._clear(before, manifest)
+        if staged is None:
+            self.vectors.store(given.records, given.model)
+        else:
+            self.backend.kv.delete(self.space, _STAGED + generation)
         self.backend.kv.put(self.space, _key(document.id), msgspec.to_builtins(manifest))
-        return document
+        return document, left
+
+    # Chunks of large documents
+
+    def _staged(self, document: Document, given: Given) -> tuple[Given, StagedChunks | None]:
+        """Store the chunks of a large document before its manifest, in short transactions, and note that."""
+        if len(given.records) <= MOST_AT_ONCE:
+            return given, None
+        note = self._note(document.id, new_id(), len(given.records))
+        ids = _chunk_ids(note.document, note.chunks, note.generation)
+        records = [replace(record, id=id_) for record, id_ in zip(given.records, ids, strict=True)]
+        try:
+            for start in range(0, len(records), _STAGED_AT_ONCE):
+                with self.backend.transaction():
+                    self.vectors.store(records[start : start + _STAGED_AT_ONCE], given.model)
+        except BaseException:
+            with suppress(MemwellError):
+                self._drop(note)
+            raise
+        return given._replace(records=records), note
+
+    def _note(self, document: str, generation: str, chunks: int) -> StagedChunks:
+        note = StagedChunks(document, generation, chunks, self.clock().timestamp())
+        self.backend.kv.put(self.space, _STAGED + generation, msgspec.to_builtins(note))
+        return note
+
+    def _drop(self, note: StagedChunks | None) -> None:
+        """Remove chunks that no manifest names, in short transactions."""
+        if note is None:
+            return
+        ids = _chunk_ids(note.document, note.chunks, note.generation)
+        for start in range(0, len(ids), _STAGED_AT_ONCE):
+            self.backend.index.delete(self.space, ids[start : start + _STAGED_AT_ONCE])
+        self.backend.kv.delete(self.space, _STAGED + note.generation)
+
+    def _drop_abandoned(self, older_s: float) -> None:
+        """Remove the chunks of documents whose process was killed before the manifest was stored."""
+        where, latest = id_begins_with(_STAGED), self.clock().timestamp() - older_s
+        kv = self.backend.kv
+        for entry in list(paged(lambda cursor: kv.scan(self.space, where=where, limit=_PAGE, cursor=cursor))):
+            note = msgspec.convert(entry.value, StagedChunks)
+            if note.time <= latest:
+                self._drop(note)
 
     def restamp(self, manifest: Manifest, stamp: tuple[int, ...]) -> None:
         """Store new times of a file whose content is the same, unless the document has changed meanwhile."""
@@ -383,48 +456,63 @@ class DocumentStore:
             if manifest is not None:
                 self._forget_texts(manifest)
                 with self.backend.transaction():
-                    removed += self._remove(id_)
+                    is_gone, left = self._remove(id_)
+                removed += is_gone
+                self._drop(left)
         return removed
 
-    def _remove(self, id_: str) -> bool:
+    def _remove(self, id_: str) -> tuple[bool, StagedChunks | None]:
         # Read again: the document may have been replaced.
         manifest = self.manifest(id_)
         if manifest is None:
-            return False
-        self.backend.index.delete(self.space, _chunk_ids(manifest))
+            return False, None
+        left = self._remove_chunks(manifest)
         self.backend.blobs.delete(self.space, manifest.blob)
-        return self.backend.kv.delete(self.space, _key(id_))
+        return self.backend.kv.delete(self.space, _key(id_)), left
+
+    def _remove_chunks(self, manifest: Manifest) -> StagedChunks | None:
+        """Remove the chunks of a document; of a large one only a note, which is returned."""
+        document = manifest.document
+        if document.chunks > MOST_AT_ONCE and manifest.generation:
+            return self._note(document.id, manifest.generation, document.chunks)
+        self.backend.index.delete(self.space, chunk_ids(manifest))
+        return None
 
     def scrub(self) -> None:
         """Remove the traces of removed documents from the store's files."""
+        self._drop_abandoned(_ABANDONED_S)
         self.vectors.drop_notes()
         self.backend.scrub()
 
     def clear(self) -> int:
         """Remove all documents and notes; returns how many documents existed."""
         removed = self.remove([manifest.document.id for manifest in self.manifests()])
+        self._drop_abandoned(0.0)
         self.backend.kv.delete(self.space, _CHUNKING)
         self.vectors.clear()
         self.backend.scrub()
         return removed
 
-    def _clear(self, before: Manifest, after: Manifest) -> None:
-        """Remove the parts of a document that its next version does not overwrite."""
-        self.backend.index.delete(self.space, _chunk_ids(before, since=after.document.chunks))
+    def _clear(self, before: Manifest, after: Manifest) -> StagedChunks | None:
+        """Remove the parts of a document that its next version does not overwrite; returns a note of what is left."""
         if before.blob != after.blob:
             self.backend.blobs.delete(self.space, before.blob)
+        if before.generation != after.generation:
+            return self._remove_chunks(before)
+        self.backend.index.delete(self.space, chunk_ids(before)[after.document.chunks :])
+        return None
 
     def _forget_texts(self, manifest: Manifest) -> None:
         """Remove the texts of a document from caches of vectors."""
         if self.uncache is not None:
-            ids = list(_chunk_ids(manifest))
+            ids = list(chunk_ids(manifest))
             self.uncache(ids, [record.text for record in self.backend.index.get(self.space, ids)])
 
     # Chunks
 
     def _chunks_of(self, id_: str) -> list[str]:
         manifest = self.manifest(id_)
-        return [] if manifest is None else _chunk_ids(manifest)
+        return [] if manifest is None else chunk_ids(manifest)
 
     def _records(self, document: Document, parsed: Parsed, chunking: Chunking) -> list[Record]:
         """The chunks of a document. Raises ``InvalidInput`` when it has no text."""
@@ -459,14 +547,24 @@ def _key(id_: str) -> str:
     return inner_key(_MANIFEST, id_)
 
 
-def _chunk_key(id_: str) -> str:
+def _chunk_key(id_: str, generation: str = "") -> str:
     """The prefix of the ids of a document's chunks. It is no readable text, and of fixed length."""
-    return blake2b(id_.encode(), digest_size=16).hexdigest()
+    return blake2b(id_.encode(), digest_size=16, key=generation.encode()).hexdigest()
 
 
-def _chunk_ids(manifest: Manifest, *, since: int = 0) -> list[str]:
-    key = _chunk_key(manifest.document.id)
-    return [f"{key}-{number}" for number in range(since, manifest.document.chunks)]
+def _chunk_ids(document: str, chunks: int, generation: str) -> list[str]:
+    key = _chunk_key(document, generation)
+    return [f"{key}-{number}" for number in range(chunks)]
+
+
+def chunk_ids(manifest: Manifest) -> list[str]:
+    """The ids of a document's chunks."""
+    return _chunk_ids(manifest.document.id, manifest.document.chunks, manifest.generation)
+
+
+def chunk_key(manifest: Manifest) -> str:
+    """The prefix of the ids of a document's chunks. Others with its name belong to another version of it."""
+    return _chunk_key(manifest.document.id, manifest.generation)
 
 
 def text_key(text: str) -> str:

@@ -211,6 +211,8 @@ _SHAPES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("github_pat_", "api_key", r"github_pat_[A-Za-z0-9_]{22,}+"),
         ("glpat-", "api_key", rf"glpat-{_BODY}{{20,}}+"),
         ("xox", "token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+"),
+        # Ours, with their id, and what is left of one that was cut.
+        ("mw_", "api_key", r"(?i:mw_[0-9a-f]{16}_[0-9a-z]{16,}+)"),
         ("hf_", "api_key", r"hf_[A-Za-z0-9]{30,}+"),
         ("npm_", "api_key", r"npm_[A-Za-z0-9]{36,}+"),
         ("pypi-", "api_key", rf"pypi-{_BODY}{{50,}}+"),

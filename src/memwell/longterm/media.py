@@ -27,7 +27,7 @@ from memwell.language.sentiment import sentiment
 from memwell.longterm.base import MemoryBase, as_ids
 from memwell.longterm.changing import Erased
 from memwell.longterm.memory import MemoryLike, as_memory
-from memwell.longterm.previews import Preview, preview_film, preview_picture, preview_wave
+from memwell.longterm.previews import Preview, preview_of
 from memwell.longterm.ranking import why_found
 from memwell.longterm.remembering import Rejection, Remembered, Rememberer
 from memwell.longterm.traits import KEY, Traits, blobs_space, features_space, own_metadata, traits_of, with_traits
@@ -248,7 +248,7 @@ class MediaMemory:
             raise InvalidInput("a medium without bytes needs a description, a transcript or features")
         feeling = check_sentiment(sentiment, words.transcript)
         # Before the transaction, which blocks other writers.
-        preview = Preview() if medium is None or content is None else self._preview(content, medium)
+        preview = Preview() if medium is None or content is None else preview_of(content, medium, self.limits)
         record = MediaAccess.of(self.memory).take(
             words,
             _details(medium, preview, named, feeling),
@@ -272,12 +272,6 @@ class MediaMemory:
             return None, None
         content = read_data(data, self.limits)
         return check_media(content, kind=kind, name=name, limits=self.limits), content
-
-    def _preview(self, data: bytes, medium: Medium) -> Preview:
-        if medium.kind == "image":
-            return preview_picture(data, medium, self.limits.image_pixels)
-        known = preview_wave(data) if medium.media_type == "audio/wav" else None
-        return preview_film(data, medium, self.limits.image_pixels) if known is None else known
 
     # Searching
 

@@ -10,12 +10,15 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memwell.history.media import Medium, family_of
+from memwell.confined import confined
+from memwell.errors import UnreadableDocument
+from memwell.history.media import MediaLimits, Medium, family_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -36,6 +39,28 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     height: int | None = None
     duration_s: float | None = None
     warnings: tuple[str, ...] = ()
+
+
+def preview_here(data: bytes, medium: Medium, limits: MediaLimits) -> Preview:
+    """The preview of a medium with a checked header, made in this process. One that cannot be decoded has a warning."""
+    if medium.kind == "image":
+        return preview_picture(data, medium, limits)
+    known = preview_wave(data) if medium.media_type == "audio/wav" else None
+    return preview_film(data, medium, limits) if known is None else known
+
+
+def preview_of(data: bytes, medium: Medium, limits: MediaLimits) -> Preview:
+    """The preview of a medium with a checked header, made in a worker process with limits (``memwell.confined``).
+
+    One that cannot be decoded, or not within the limits, has a warning instead of a thumbnail.
+    """
+    if not (find_spec("PIL") or find_spec("av")):
+        # Nothing is decoded then.
+        return preview_here(data, medium, limits)
+    try:
+        return confined(preview_here, data, medium, limits)
+    except UnreadableDocument as error:
+        return Preview(warnings=(f"it has no thumbnail: {error}",))
 
 
 def cut_short(error: BaseException) -> str:
@@ -72,7 +97,6 @@ _DECODE_ERRORS = (
     AttributeError,
     OverflowError,
     EOFError,
-    MemoryError,
     struct.error,
     zlib.error,
 )
@@ -88,7 +112,7 @@ def pillow() -> ModuleType | None:
     return Image
 
 
-def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
+def preview_picture(data: bytes, medium: Medium, limits: MediaLimits) -> Preview:
     """The thumbnail of an image with a checked header. One that cannot be decoded has a warning instead."""
     images = pillow()
     if images is None:
@@ -98,7 +122,7 @@ def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
     try:
         # Only with the decoder of its type: some of Pillow's many decoders run programs.
         with images.open(io.BytesIO(data), formats=[_FORMATS[medium.media_type]]) as image:
-            if image.width * image.height > most_pixels:
+            if not limits.allow_size(image.width, image.height):
                 return Preview(warnings=("it is larger than its header says, and was not decoded",))
             return Preview(thumbnail=_thumbnail(image))
     except (*_DECODE_ERRORS, images.DecompressionBombError) as error:
@@ -240,7 +264,7 @@ def _pyav() -> ModuleType | None:
     return av
 
 
-def preview_film(data: bytes, medium: Medium, most_pixels: int) -> Preview:
+def preview_film(data: bytes, medium: Medium, limits: MediaLimits) -> Preview:
     """The preview of a video or sound. One that cannot be decoded has a warning instead of a thumbnail."""
     av = _pyav()
     if av is None:
@@ -251,12 +275,12 @@ def preview_film(data: bytes, medium: Medium, most_pixels: int) -> Preview:
         # in UTF-8 is no reason to refuse a video.
         demuxer = _DEMUXERS[family_of(medium.media_type)]
         with av.open(io.BytesIO(data), "r", format=demuxer, metadata_errors="replace") as container:
-            return _video_preview(container, medium, most_pixels)
-    except (av.FFmpegError, OSError, ValueError, OverflowError, IndexError, EOFError, MemoryError) as error:
+            return _video_preview(container, medium, limits)
+    except (av.FFmpegError, OSError, ValueError, OverflowError, IndexError, EOFError) as error:
         return Preview(warnings=(f"it cannot be decoded: {cut_short(error)}",))
 
 
-def _video_preview(container: InputContainer, medium: Medium, most_pixels: int) -> Preview:
+def _video_preview(container: InputContainer, medium: Medium, limits: MediaLimits) -> Preview:
     duration = container.duration
     seconds = None if duration is None or duration < 0 else round(duration / 1_000_000, 3)
     if medium.kind == "audio":
@@ -268,10 +292,10 @@ def _video_preview(container: InputContainer, medium: Medium, most_pixels: int) 
     codec: Any = container.streams.video[0].codec_context
     width, height = (0, 0) if codec is None else (codec.width, codec.height)
     known: dict[str, Any] = {"duration_s": seconds, "width": width or None, "height": height or None}
-    if not 0 < width * height <= most_pixels:
+    if not (width > 0 and height > 0 and limits.allow_size(width, height)):
         return Preview(**known, warnings=(f"its frames of {width:,} × {height:,} pixels were not decoded",))
     frame = _first_frame(container)
-    if frame is None or frame.width * frame.height > most_pixels:
+    if frame is None or not limits.allow_size(frame.width, frame.height):
         return Preview(**known, warnings=("its first frame cannot be decoded, so it has no thumbnail",))
     if pillow() is None:
         return Preview(**known, warnings=(WITHOUT_EXTRA,))

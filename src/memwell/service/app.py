@@ -8,9 +8,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -34,9 +35,12 @@ from memwell.service.http import (
     PAGE_HEADER,
     SAFE,
     AccessCheck,
+    Arrivals,
     DashboardFile,
     RefusedRequest,
     Router,
+    check_values,
+    declared_size,
     page_at,
     read_file,
     read_json,
@@ -111,6 +115,17 @@ _AT_ONCE = frozenset({"live"})
 _OWN_THREAD = frozenset({"ready"})
 """Operations that do not use the request pool, whose threads may all wait for the store."""
 
+_MOST_UPLOADS = 32
+"""How many files of one tenant may be under way at once."""
+
+_SMALL_BODY = 65_536
+_LARGE_BODIES = 4
+"""The larger bodies of one tenant that are under way take no more memory than four of the largest."""
+
+_MOST_MCP = 1_000_000
+_MOST_MCP_VALUES = 10_000
+"""How large a request over MCP may be, which its package reads on the event loop: others wait meanwhile."""
+
 _LOGGED_REFUSALS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
 """Refusals of a valid key or of a page, which the audit log has."""
 
@@ -144,9 +159,11 @@ class App:
         self.settings = service.settings
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
-        self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
-        self._access = AccessCheck(service, self._pool.submit)
-        self._under_way = 0
+        self._access = AccessCheck(service, service.threads.later)
+        self._under_way: Counter[Hashable] = Counter()
+        self._uploads = Arrivals(_MOST_UPLOADS, f"{_MOST_UPLOADS} files")
+        most = int(self.settings.serve_max_json_mb * _MEGABYTE) * _LARGE_BODIES
+        self._bodies = Arrivals(most, f"{most:,} bytes of JSON")
         self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,7 +188,7 @@ class App:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._close)
             stack.push_async_callback(self._mcp.close)
-            self._pool.submit(self.service.warm)
+            self.service.threads.later(self.service.warm)
             ticking = asyncio.create_task(self._tick())
             stack.callback(ticking.cancel)
             yield
@@ -180,7 +197,7 @@ class App:
     def _close(self) -> None:
         self.service.stopping = True
         self._access.close()
-        ending = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+        ending = threading.Thread(target=self.service.threads.close, daemon=True)
         ending.start()
         ending.join(_LAST_MOMENT_S)
         # Its client got no answer, and the store keeps nothing unfinished.
@@ -288,30 +305,58 @@ class App:
         asked = RequestData(request.method, target, _query(request), once=request.headers.get("idempotency-key"))
         if found.name in _AT_ONCE:
             return answer(call, asked)
-        with self._place():
+        tenant = _tenant(key)
+        with self._arriving(request, found.upload, tenant):
             try:
                 asked = await self._with_body(request, call, asked)
-                loop = asyncio.get_running_loop()
-                latest = time.monotonic() + self.settings.serve_timeout_s
-                pool = None if found.name in _OWN_THREAD else self._pool
-                return await loop.run_in_executor(pool, _in_turn, call, asked, latest)
+                with self._place(tenant):
+                    latest = time.monotonic() + self.settings.serve_timeout_s
+                    work = partial(_in_turn, call, asked, latest)
+                    if found.name in _OWN_THREAD:
+                        return await asyncio.get_running_loop().run_in_executor(None, work)
+                    return await asyncio.wrap_future(self.service.threads.submit(tenant, work))
             finally:
                 seen.speaker = call.speaker
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
 
     @contextmanager
-    def _place(self) -> Generator[None]:
-        """Count a request as under way. Raises ``Busy`` when too many are."""
+    def _arriving(self, request: Request, upload: bool, tenant: Hashable) -> Generator[None]:
+        """Limit the bodies of a tenant. Raises ``Busy`` for too many files, or too much JSON."""
         if self.service.stopping:
             raise Busy("the service is stopping", code="stopping", retry_after=5)
-        if self._under_way >= self.settings.serve_threads + self.settings.serve_most_waiting:
+        size = (
+            0 if request.method == "GET" else declared_size(request, int(self.settings.serve_max_json_mb * _MEGABYTE))
+        )
+        if upload:
+            with self._uploads.hold(tenant, 1):
+                yield
+        elif size > _SMALL_BODY:
+            with self._bodies.hold(tenant, size):
+                yield
+        else:
+            yield
+
+    @contextmanager
+    def _place(self, tenant: Hashable) -> Generator[None]:
+        """Count a request as under way, after its body has arrived. Raises ``Busy`` when too many are.
+
+        A quarter of those that may wait is for other tenants.
+        """
+        if self.service.stopping:
+            raise Busy("the service is stopping", code="stopping", retry_after=5)
+        most = self.settings.serve_threads + self.settings.serve_most_waiting
+        if self._under_way.total() >= most:
             raise Busy("too many requests are waiting", code="overloaded", retry_after=1)
-        self._under_way += 1
+        if self._under_way[tenant] >= most - self.settings.serve_most_waiting // 4:
+            raise Busy("too many requests of this key are waiting", code="rate-limited", retry_after=1)
+        self._under_way[tenant] += 1
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._under_way[tenant] -= 1
+            if not self._under_way[tenant]:
+                del self._under_way[tenant]
 
     async def _with_body(self, request: Request, call: Call, asked: RequestData) -> RequestData:
         patience = self.settings.serve_timeout_s
@@ -344,12 +389,17 @@ class App:
         key = seen.key = await self._access.key_of(request)
         self.service.rates.check(key)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
-        with self._place():
-            most = int(self.settings.serve_max_json_mb * _MEGABYTE)
-            body = await read_json(request, most, self.settings.serve_timeout_s)
+        most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
+        body = await read_json(request, most, self.settings.serve_timeout_s)
+        check_values(body, _MOST_MCP_VALUES)
+        with self._place(_tenant(key)):
             scope = {**request.scope, "memwell.call": call}
             headers = {**SAFE, "x-request-id": seen.id, **self._access.shared_headers(request)}
             await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
+
+
+def _tenant(key: Key) -> Hashable:
+    return None if key is _NO_KEY else key.space
 
 
 def _in_turn(call: Call, asked: RequestData, latest: float) -> Answered:

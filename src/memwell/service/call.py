@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[..., Any]
 H = TypeVar("H", bound=Handler)
+T = TypeVar("T")
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +116,11 @@ class Call:
     def run(self, asked: Any = None, **instead: Any) -> Any:
         """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
         return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Run work in a thread, when it is the turn of the key's space."""
+        # The span of the request goes with it.
+        return self.service.threads.submit(self.space, partial(copy_context().run, work))
 
     def allow(self, scope: str) -> None:
         """Raises ``AccessDenied`` when the key has not this scope."""

@@ -14,9 +14,11 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from email.utils import quote
 from functools import cache, cached_property
 from importlib.resources import files
@@ -28,7 +30,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
-from memwell.errors import AccessDenied, InvalidInput
+from memwell.errors import AccessDenied, Busy, InvalidInput
 from memwell.runtime.wire.codec import Key, Problem, decode, http_problem
 from memwell.runtime.wire.operations import Operation
 from memwell.service.call import Answered, File
@@ -118,6 +120,8 @@ def _decoded(part: bytes) -> str:
 
 # Bodies
 
+_PIECES = 10
+
 
 class RefusedRequest(Exception):
     """A request that is refused before its operation; ``problem`` says why."""
@@ -125,6 +129,45 @@ class RefusedRequest(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.title)
         self.problem = problem
+
+
+class Arrivals:
+    """Limits what the requests of one tenant hold together while they arrive, wait and are answered."""
+
+    def __init__(self, most: int, what: str) -> None:
+        self._most = most
+        self._what = what
+        self._held: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def hold(self, tenant: Hashable, size: int) -> Generator[None]:
+        """Count a request of this size. Raises ``Busy`` when the tenant holds too much already."""
+        if self._held[tenant] + size > self._most and self._held[tenant]:
+            message = f"this key has {self._what} under way already; send the next when one was answered"
+            raise Busy(message, code="rate-limited", retry_after=1)
+        self._held[tenant] += size
+        try:
+            yield
+        finally:
+            self._held[tenant] -= size
+            if not self._held[tenant]:
+                del self._held[tenant]
+
+
+def declared_size(request: Request, most: int) -> int:
+    """How large the body will be at most: as declared, or ``most``."""
+    length = request.headers.get("content-length")
+    return most if length is None else min(int(length), most) if length.isascii() and length.isdigit() else 0
+
+
+MOST_VALUES = 500_000
+"""How many values the JSON of a request may hold: to read more at once would keep others waiting."""
+
+
+def check_values(body: bytes, most: int = MOST_VALUES) -> None:
+    """Raises ``RefusedRequest`` for JSON of too many values. Commas in its texts count too."""
+    if len(body) > most and body.count(b",") + body.count(b"[") + body.count(b"{") > most:
+        raise RefusedRequest(http_problem("too-large", f"at most {most:,} values are taken here"))
 
 
 async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
@@ -142,11 +185,16 @@ async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
             if size > most:
                 raise RefusedRequest(_too_large(most))
             chunks.append(chunk)
-    return b"".join(chunks)
+    body = b"".join(chunks)
+    check_values(body)
+    return body
 
 
 async def read_file(request: Request, most: int, timeout_s: float, folder: Path) -> Path | None:
-    """The body as a file in ``folder``, or None when it is empty. No file is left when it is refused."""
+    """The body as a file in ``folder``, or None when it is empty. No file is left when it is refused.
+
+    Each piece has ``timeout_s``, and the whole ten times as long: a large file may take long on a slow connection.
+    """
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/"):
@@ -155,10 +203,9 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
     path, size, whole = Path(name), 0, False
     try:
         with os.fdopen(handle, "wb") as file:
-            # The timeout is for each piece: a large file may take long on a slow connection.
-            stream = request.stream().__aiter__()
+            stream, latest = request.stream().__aiter__(), time.monotonic() + timeout_s * _PIECES
             while True:
-                async with _in_time(timeout_s):
+                async with _in_time(min(timeout_s, latest - time.monotonic())):
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
@@ -353,9 +400,13 @@ def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\](?::[0-9]*)?")
+
+
 def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0][1:]
+    """The host of a Host header. One that only begins as an address in brackets stays as it is, and is no known name."""
+    if found := _IN_BRACKETS.fullmatch(host):
+        return found[1]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
 
 

@@ -25,14 +25,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing
+from memwell.confined import FairQueue, reading_for
 from memwell.errors import Busy, Conflict, FileError, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space
@@ -145,7 +147,6 @@ _MOST_LISTED = 200
 _WRITE_EVERY_S = 0.5
 _ID = re.compile("[0-9a-f]{32}")
 
-T = TypeVar("T")
 Work: TypeAlias = Callable[["Report"], Any]
 """The function of a job. It returns a struct or a dict of plain data, a ``Made`` file, or None."""
 
@@ -294,59 +295,6 @@ _STOPPED = replace(
     problem_of(_stopping()), detail="the service was stopped before this was done; start it again", retry_after=None
 )
 _OUTDATED = problem_of(Conflict("something was erased while this was written; start it again"))
-
-
-class FairQueue(Generic[T]):
-    """Decides which job runs next: spaces with fewer running come first, and none has all the threads.
-
-    The caller holds a lock.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        # The last thread is for another space: long jobs of one space do not stop the rest.
-        self._most_running = max(1, threads - 1)
-        self._waiting: list[tuple[Space, T]] = []
-        self._running: Counter[Space] = Counter()
-
-    def add(self, space: Space, one: T) -> None:
-        """Add one that waits."""
-        self._waiting.append((space, one))
-
-    def take(self) -> T | None:
-        """The next to run, or None when none may. Call ``ended`` after it."""
-        if self.running >= self._threads:
-            return None
-        allowed = [one for one in self._waiting if self._running[one[0]] < self._most_running]
-        if not allowed:
-            return None
-        taken = min(allowed, key=lambda one: self._running[one[0]])
-        self._waiting.remove(taken)
-        self._running[taken[0]] += 1
-        return taken[1]
-
-    def drop(self, space: Space, one: T) -> bool:
-        """Remove one that waits; whether it waited."""
-        if (space, one) not in self._waiting:
-            return False
-        self._waiting.remove((space, one))
-        return True
-
-    def drop_all(self) -> list[T]:
-        """Remove all that wait."""
-        dropped, self._waiting = self._waiting, []
-        return [one for _, one in dropped]
-
-    def ended(self, space: Space) -> None:
-        """Free the thread of one that was taken."""
-        self._running[space] -= 1
-        if not self._running[space]:
-            del self._running[space]
-
-    @property
-    def running(self) -> int:
-        """How many were taken and have not ended."""
-        return self._running.total()
 
 
 class _JobStates:
@@ -604,18 +552,22 @@ class Jobs(_JobStates, Closing):
             raise _cancelled()
         self.change(live, status="running")
         report = Report(self, live)
-        return _outcome_of(live.work(report), report, live.job.action)
+        with reading_for(live.space, partial(self._check, live)):
+            return _outcome_of(live.work(report), report, live.job.action)
 
     def report(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         """Note the progress of a job. Raises ``Busy`` when the service stops, ``Cancelled`` when the job was."""
-        if self._closed:
-            raise _stopping()
-        if live.cancelled:
-            raise _cancelled()
+        self._check(live)
         job = live.job
         # The total may shrink while the job runs; its progress bar must not go back.
         done = max(done, job.done) if stage == job.stage else done
         self.change(live, stage=stage, done=done, of=None if of is None else max(of, done))
+
+    def _check(self, live: _Live) -> None:
+        if self._closed:
+            raise _stopping()
+        if live.cancelled:
+            raise _cancelled()
 
     def _ran(self, live: _Live, future: Future[_Outcome]) -> None:
         error = None if future.cancelled() else future.exception()

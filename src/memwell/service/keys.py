@@ -49,6 +49,7 @@ BUNDLES: dict[str, tuple[str, ...]] = {
 _KEYS = SERVICE / "keys"
 _USES = _KEYS / "used"
 _ID = re.compile("[0-9a-f]{16}")
+_LINK_S = 3600.0
 _TOKEN = re.compile("mw_([0-9a-f]{16})_([0-9a-f]{64})")
 _TOKEN_IN_TEXT = re.compile("(mw_[0-9a-f]{16}_)[0-9a-z]+", re.IGNORECASE)
 _TOKEN_IN_BYTES = re.compile(_TOKEN.pattern.encode())
@@ -363,6 +364,35 @@ def _read(entry: Entry) -> _Kept:
 
 def _moment(entry: Entry | None) -> datetime | None:
     return None if entry is None else datetime.fromisoformat(cast("str", entry.value))
+
+
+class OneTimeLink:
+    """A code that is exchanged for a key once, within an hour, and stands in an address in the place of the key.
+
+    An address gets into the arguments of a browser and into logs, where a key would be found later. ``token`` is called
+    for the key when the code is used.
+    """
+
+    def __init__(self, token: Callable[[], str | None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.code = secrets.token_urlsafe(24)
+        self._token = token
+        self._clock = clock
+        self._until = clock() + _LINK_S
+        self._lock = threading.Lock()
+        self._used = False
+
+    def redeem(self, code: str) -> str:
+        """The token of the key. Raises ``AccessDenied`` for another code, and when it was used or is too old."""
+        with self._lock:
+            right = secrets.compare_digest(code.encode(errors="replace"), self.code.encode())
+            fresh = right and not self._used and self._clock() < self._until
+            self._used = self._used or fresh
+        token = self._token() if fresh else None
+        if token is None:
+            raise AccessDenied(
+                "this link was used already, or is older than an hour; start the service again for another"
+            )
+        return token
 
 
 # Rate limits for keys, and for wrong keys from an address.

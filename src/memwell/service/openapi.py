@@ -11,7 +11,7 @@ import msgspec
 
 from memwell._package import VERSION
 from memwell.errors import InvalidInput
-from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, schema_of, times_of
+from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, encode, schema_of, times_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, BYTES, JSON, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.values import shown
@@ -160,6 +160,7 @@ _ID = "0195f0a2b3c47d8e9f00112233445566"
 _OTHER_ID = "0195f0a2b3c47d8e9f00112233445588"
 
 REQUESTS: dict[str, dict[str, Any]] = {
+    "sign_in": {"code": "q3Vt…"},
     # Conversations
     "add_messages": {"messages": [{"role": "user", "content": "I am allergic to nuts."}], "remember": True},
     "edit_message": {"content": "I am allergic to peanuts."},
@@ -219,6 +220,7 @@ MEANINGS: Final[dict[str, str]] = {
     "actions": "Steps of the `plan` that is the result of an audit, all of them or some.",
     "as_of": "What held at this time, instead of now.",
     "budget": "How many tokens the prompt may take as a whole.",
+    "code": "What follows `#once=` in the link that `memwell serve` printed.",
     "content": "What to remember: a text, a message (`role`, `content`), or a list of these.",
     "cursor": "The `next` of the page before; nothing for the first page.",
     "depth": "How many steps to go from one name to the next.",
@@ -388,6 +390,26 @@ COUNTS: Final[dict[str, Bounds]] = {
 """How few and how many a list may hold."""
 
 
+MOST_TEXT = 10_000
+"""How many characters a field takes: a question, a name, a title."""
+
+MOST_CONTENT = 1_000_000
+"""How many characters a text takes that is to be stored; a longer one is a document to upload."""
+
+MOST_METADATA = 65_536
+"""How many bytes metadata and filters take as JSON."""
+
+TEXTS: Final[dict[str, int]] = {
+    **dict.fromkeys(("content", "text", "transcript", "description", "system"), MOST_CONTENT),
+    **dict.fromkeys(("metadata", "where", "vector"), MOST_METADATA),
+    "AddDocument.text": 10_000_000,
+    "AskContext.query": 100_000,
+}
+"""How many characters a field takes, or bytes of JSON, where that is not ``MOST_TEXT``."""
+
+_MESSAGES = ("messages", "message", "history", "content")
+
+
 def meaning_of(request: str, field: str) -> str:
     """What a field of a request means; empty when it is not described."""
     return OWN_MEANINGS.get(f"{request}.{field}") or MEANINGS.get(field, "")
@@ -399,13 +421,36 @@ def bounds_of(request: str, field: str) -> Bounds:
 
 
 def check_bounds(asked: msgspec.Struct) -> None:
-    """Raises ``InvalidInput`` for a number beyond its bounds and for a list that is too long: no request asks for all."""
+    """Raises ``InvalidInput`` for a number beyond its bounds and for a list, text or object that is too long."""
     for name, bounds, is_list in _bounded(type(asked)):
         value: Any = getattr(asked, name)
         if is_list and isinstance(value, list | tuple):
             _check(len(cast("list[Any]", value)), f"the number of {name}", bounds)
         elif not is_list and value is not None:
             _check(value, name, bounds)
+    for name in asked.__struct_fields__:
+        _check_size(getattr(asked, name), name, _most_of(type(asked).__name__, name))
+
+
+def _most_of(request: str, field: str) -> int:
+    return TEXTS.get(f"{request}.{field}") or TEXTS.get(field, MOST_TEXT)
+
+
+def _check_size(value: Any, name: str, most: int) -> None:
+    """Raises ``InvalidInput`` for a text that is too long, or too large an object."""
+    if isinstance(value, str):
+        if len(value) > most:
+            raise InvalidInput(f"{name} has {len(value):,} characters, over the limit of {most:,}")
+    elif isinstance(value, list | tuple):
+        for one in cast("list[Any]", value):
+            if isinstance(one, str | dict):
+                _check_size(one, name, most)
+    elif isinstance(value, dict):
+        if name in _MESSAGES:
+            # Its texts are bounded by the body; what describes them is looked at with every message.
+            _check_size(cast("dict[str, Any]", value).get("metadata"), "metadata", MOST_METADATA)
+        elif (size := len(encode(value))) > most:
+            raise InvalidInput(f"{name} takes {size:,} bytes, over the limit of {most:,}")
 
 
 def _check(value: float, what: str, bounds: Bounds) -> None:

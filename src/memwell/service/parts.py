@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any, TypeVar
 
 from memwell._asyncify import Closing
+from memwell.confined import FairQueue, reading_for
 from memwell.errors import BackendUnavailable, MemwellError
 from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
@@ -18,11 +20,12 @@ from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
 from memwell.service.idempotency import Once
 from memwell.service.jobs import Jobs
-from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
+from memwell.service.keys import SERVICE, Failures, Keys, OneTimeLink, RateLimits
 from memwell.service.logs import AuditLog
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 
+T = TypeVar("T")
 _WITHIN_S = 1.0
 _KNOWN_S = 1.0
 """How long a failure is remembered before the store is asked again."""
@@ -66,6 +69,59 @@ class Readiness:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
+class FairThreads:
+    """Threads for requests: tenants with fewer requests under way come first, and none has all the threads."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-request")
+        self._turns: FairQueue[tuple[Hashable, Future[Any], Callable[[], Any]]] = FairQueue(threads)
+        self._lock = threading.Lock()
+
+    def submit(self, tenant: Hashable, work: Callable[[], T]) -> Future[T]:
+        """Run work when it is this tenant's turn. Files that it reads are read on behalf of the tenant."""
+        future: Future[T] = Future()
+        with self._lock:
+            self._turns.add(tenant, (tenant, future, work))
+        self._begin_next()
+        return future
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Run short work of the service itself."""
+        self._pool.submit(work)
+
+    def _begin_next(self) -> None:
+        while True:
+            with self._lock:
+                taken = self._turns.take()
+            if taken is None:
+                return
+            try:
+                self._pool.submit(self._run, *taken)
+            except RuntimeError:
+                # The service has closed.
+                taken[1].cancel()
+
+    def _run(self, tenant: Hashable, future: Future[Any], work: Callable[[], Any]) -> None:
+        try:
+            if future.set_running_or_notify_cancel():
+                with reading_for(tenant):
+                    future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            future.set_exception(error)
+        finally:
+            with self._lock:
+                self._turns.ended(tenant)
+            self._begin_next()
+
+    def close(self) -> None:
+        """Cancel what waits, and wait for the rest."""
+        with self._lock:
+            waiting = self._turns.drop_all()
+        for _, future, _ in waiting:
+            future.cancel()
+        self._pool.shutdown(cancel_futures=True)
+
+
 _HELD = 256
 """How many engines, one a space, are cached."""
 
@@ -98,8 +154,11 @@ class Service(Closing):
         self.metrics = Metrics(self.backend)
         self.tracer = Tracer(settings.otlp_url)
         self.jobs = Jobs(self.backend)
+        self.threads = FairThreads(settings.serve_threads)
         self.ledger = KeptLedger.of(self.backend, settings)
         self.readiness = Readiness(self.backend)
+        self.link: OneTimeLink | None = None
+        """The link by which the user who started the service signs in."""
         self._stopping_since: float | None = None
         self.lingering = False
         """Whether a thread still worked when the service closed: at a request, a job or vectors. A model cannot be

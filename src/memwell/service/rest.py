@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._package import VERSION
-from memwell.errors import Busy, FileError, InvalidInput, NotFound, UnreadableDocument
+from memwell.errors import AccessDenied, Busy, FileError, InvalidInput, NotFound, UnreadableDocument
 from memwell.history import History
 from memwell.history.media import HEAD, types_of
 from memwell.knowledge.documents import Document
@@ -130,6 +130,14 @@ def _revoke_key(call: Call) -> codec.Key:
     revoked = call.service.keys.revoke(call.path["id"])
     call.log(revoked.id)
     return revoked
+
+
+@handles("sign_in")
+def _sign_in(call: Call, asked: codec.SignIn) -> codec.SignedIn:
+    link = call.service.link
+    if link is None:
+        raise AccessDenied("this service was started without a link")
+    return codec.SignedIn(token=link.redeem(asked.code))
 
 
 # The audit log, and health, which needs no key and says nothing of what is stored

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 import re
+import stat
 import time
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -55,6 +58,21 @@ def is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
+def open_plain(path: Path) -> BufferedReader:
+    """Open a plain file to read. Raises ``OSError`` for anything else: a named pipe would be waited for without end."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only this user may read and write, unless there is one. Raises ``OSError``."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
 # Atomic replacement: a reader finds the old file or the new one.
 
 
@@ -96,7 +114,7 @@ class FileBlobs(BaseBlobs):
     def __init__(self, folder: str | Path) -> None:
         try:
             self._folder = Path(folder).expanduser().absolute()
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(0o700, parents=True, exist_ok=True)
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigurationError(f"{shown(str(folder))} cannot be a folder for blobs: {error}") from error
 
@@ -109,7 +127,8 @@ class FileBlobs(BaseBlobs):
     def _get(self, space: Space, digest: str) -> bytes | None:
         with _translated(self._folder):
             try:
-                data = (self._place(space) / digest).read_bytes()
+                with open_plain(self._place(space) / digest) as file:
+                    data = file.read()
             except FileNotFoundError:
                 return None
         if hashlib.sha256(data).hexdigest() != digest:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 from memwell.records import Space
 from memwell.service.http import FOLDER
+from memwell.service.keys import OneTimeLink
 from tests.service.browser.conftest import Visit
+from tests.service.waiting import until
 
 Begin = Callable[..., Visit]
 
@@ -243,6 +245,28 @@ def test_every_text_stands_out_from_its_ground(visit: Begin) -> None:
                 faint[place, scheme] = found
     assert faint == {}
     assert len(grounds) == 2
+
+
+def test_a_link_signs_in_once_and_replaces_no_session_unasked(visit: Begin) -> None:
+    here = visit()
+    link = here.house.service.link = OneTimeLink(lambda: here.house.owner)
+    here.page.goto(f"{here.house.address}/#once={link.code}")
+    here.page.wait_for_selector(".frame h1")
+    assert link.code not in here.page.url
+    kept = "sessionStorage.getItem('memwell.key')"
+    asked: list[str] = []
+    here.page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    here.page.evaluate("key => { location.hash = `#key=${key}`; }", here.house.newcomer)
+    assert until(lambda: bool(here.page.evaluate("!location.hash") and asked))
+    assert "another key" in asked[0]
+    assert here.page.evaluate(kept) == here.house.owner
+    # Used again it signs nobody in, and out neither.
+    here.page.once("dialog", lambda dialog: dialog.accept())
+    here.page.evaluate("code => { location.hash = `#once=${code}`; }", link.code)
+    assert until(lambda: bool(here.page.evaluate("!location.hash") and here.errors))
+    here.errors.clear()  # The browser writes every refusal down.
+    assert here.page.evaluate(kept) == here.house.owner
+    here.house.service.link = None
 
 
 def test_the_first_view_is_small_and_the_key_leaves_the_address(visit: Begin) -> None:

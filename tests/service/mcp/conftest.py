@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import httpx2
@@ -14,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 import memwell
 from memwell.errors import AccessDenied
 from memwell.service.mcp import build_server
+from memwell.service.mcp.tools import LocalCaller
 from tests.service.serving import Running, running
 
 WORDS_ALONE: dict[str, Any] = {"embedder": None, "work": False}
@@ -36,6 +38,9 @@ class Asking:
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         self.logged.append((action, targets))
+
+    def submit(self, work: Callable[[], Any]) -> Future[Any]:
+        return LocalCaller(self.memory).submit(work)
 
 
 Work = Callable[[Client], Awaitable[Any]]

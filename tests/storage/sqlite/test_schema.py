@@ -15,7 +15,7 @@ from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.sqlite import SqliteBackend, schema
-from memwell.storage.sqlite.connections import Session
+from memwell.storage.sqlite.connections import Session, connect
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -166,7 +166,7 @@ def test_a_copy_without_a_write_ahead_log_gets_one_again(tmp_path: Path):
     made_by(tmp_path / "copy.db", "PRAGMA journal_mode=delete")
     with SqliteBackend(tmp_path / "copy.db") as backend:
         assert [m.text for m in backend.log.read(TALK)] == ["hello"]
-    connection = apsw.Connection(str(tmp_path / "copy.db"))
+    connection = connect(str(tmp_path / "copy.db"))
     assert connection.pragma("journal_mode") == "wal"
     connection.close()
 

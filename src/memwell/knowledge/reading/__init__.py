@@ -10,13 +10,14 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from memwell.confined import confined
 from memwell.errors import UnreadableDocument
 from memwell.history.media import types_of
-from memwell.knowledge.documents import Parsed
+from memwell.knowledge.documents import MOST_BLOCKS, MOST_CHARACTERS, Parsed
 from memwell.knowledge.reading.pdf import read_pdf
 from memwell.knowledge.reading.plain import read_json, read_json_lines, read_markdown, read_plain, read_table
 from memwell.knowledge.reading.webpages import declared_encoding, read_webpage
-from memwell.knowledge.reading.word import DOCX, read_word
+from memwell.knowledge.reading.word import DOCX, MOST_MEMBERS, read_word
 from memwell.values import check_type, shown
 
 __all__ = ["media_type_of", "read_document"]
@@ -26,13 +27,29 @@ def read_document(data: bytes, *, name: str = "", media_type: str | None = None)
     """The text of a document, its blocks, and what it says of itself.
 
     What it is, its bytes say; ``name`` and ``media_type`` (as in a header, with the charset) only tell kinds of text apart.
-    Raises ``UnreadableDocument`` with a reason for whatever cannot be read, and ``MissingDependency`` for a PDF without
-    pypdfium2.
+    All but a small text is read in a worker process with limits (``memwell.confined``).
+    Raises ``UnreadableDocument`` with a reason for whatever cannot be read, also when a limit was hit, and
+    ``MissingDependency`` for a PDF without pypdfium2.
     """
     data = bytes(check_type(data, (bytes, bytearray, memoryview), "a document must be bytes"))
-    if not data.strip():
-        raise UnreadableDocument("it is empty", reason="empty")
-    kind = kind_of(data, name, media_type)
+    if len(data) <= _SMALL and kind_of(data, name, media_type).media_type not in (PDF, DOCX):
+        return read_here(data, name, media_type)
+    return confined(read_here, data, name, media_type)
+
+
+def read_here(data: bytes, name: str, media_type: str | None) -> Parsed:
+    """As ``read_document``, in this process and without its limits of memory and time."""
+    parsed = _read(data, kind_of(data, name, media_type), media_type)
+    if len(parsed.text) > MOST_CHARACTERS:
+        message = f"it has {len(parsed.text):,} characters; at most {MOST_CHARACTERS:,} are read"
+        raise UnreadableDocument(message, reason="too-large")
+    if len(parsed.blocks) > MOST_BLOCKS:
+        message = f"it has {len(parsed.blocks):,} paragraphs or rows; at most {MOST_BLOCKS:,} are read"
+        raise UnreadableDocument(message, reason="too-large")
+    return parsed
+
+
+def _read(data: bytes, kind: FileType, media_type: str | None) -> Parsed:
     warnings = (kind.warning,) if kind.warning else ()
     if kind.media_type == PDF:
         return read_pdf(data, warnings=warnings)
@@ -70,6 +87,10 @@ def _charset(media_type: str | None) -> str | None:
         if key.strip().casefold() == "charset":
             return value.strip().strip("\"'") or None
     return None
+
+
+_SMALL = 65_536
+"""The bytes of the largest text that is read in place: that costs less than the way to a worker, however it is made."""
 
 
 # Bytes to text.
@@ -286,8 +307,10 @@ def media_type_of(head: bytes, name: str = "") -> str:
 def kind_of(data: bytes, name: str, media_type: str | None) -> FileType:
     """What a whole file is, with what its sender says of it.
 
-    Raises ``UnreadableDocument`` for what is not read: archives, pictures, formats not supported, names that lie.
+    Raises ``UnreadableDocument`` for what is not read: archives, pictures, formats not supported, names that lie, nothing.
     """
+    if not data or data.isspace():
+        raise UnreadableDocument("it is empty", reason="empty")
     by_bytes = media_type_of(data, name)
     said = _said(name, media_type)
     if by_bytes in (PDF, DOCX):
@@ -344,6 +367,8 @@ def _by_magic(head: bytes) -> str:
 def _zip_type(head: bytes) -> str:
     """The media type of a zip file; by the names in its beginning when only that is given."""
     try:
+        if head.count(b"PK\x01\x02") > MOST_MEMBERS:
+            raise zipfile.BadZipFile("a list of so many names is not worth its memory")
         with zipfile.ZipFile(io.BytesIO(head)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, IndexError):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import MissingDependency, UnreadableDocument
-from memwell.knowledge.documents import Builder, Parsed, is_cjk, one_line, title_of
+from memwell.knowledge.documents import MOST_CHARACTERS, Builder, Parsed, is_cjk, one_line, title_of
 
 # Lines of a page to paragraphs
 
@@ -202,7 +202,6 @@ def ends_a_sentence(text: str) -> bool:
 
 
 MOST_PAGES = 20_000
-MOST_CHARACTERS = 50_000_000
 _MOST_BOOKMARKS = 20_000
 _LOCK = threading.Lock()  # pdfium keeps state for the whole process: only one thread may be in it
 

@@ -20,7 +20,7 @@ from memwell.knowledge.documents import Builder, Parsed, one_line, title_of
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MOST_UNPACKED = 200_000_000
 """Bytes of all parts together when unpacked."""
-_MOST_MEMBERS = 20_000
+MOST_MEMBERS = 20_000
 _HEADING_STYLE = re.compile(r"(?:heading|标题|überschrift|titre|título|заголовок)\s*([1-9])$", re.IGNORECASE)
 _SKIPPED = frozenset({"Fallback", "moveFrom", "del"})
 _DEEPEST_INDENT = 8
@@ -53,7 +53,7 @@ class _Parts:
         self._archive = archive
         self._left = MOST_UNPACKED
         members = archive.infolist()
-        if len(members) > _MOST_MEMBERS:
+        if len(members) > MOST_MEMBERS:
             raise UnreadableDocument(f"it holds {len(members)} parts", reason="too-large")
         self._members = {member.filename: member for member in members}
 

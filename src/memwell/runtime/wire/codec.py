@@ -354,6 +354,18 @@ class NewKey(AnswerBody, frozen=True):
     token: str
 
 
+class SignIn(Request, frozen=True):
+    """The code of a link that signs in once."""
+
+    code: str
+
+
+class SignedIn(AnswerBody, frozen=True):
+    """The token of the key that a link stands for."""
+
+    token: str
+
+
 class Me(AnswerBody, frozen=True):
     """The caller's key, and the service."""
 

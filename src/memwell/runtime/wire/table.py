@@ -588,6 +588,9 @@ _LOG = (
 )  # fmt: skip
 
 _HEALTH = (
+    _row("sign_in", "POST /v1/sign-in", None,
+         "Exchange the code of a link that ``memwell serve`` printed for its key, once. Raises ``AccessDenied``.",
+         takes=codec.SignIn, gives=codec.SignedIn, scope=ANYONE, kind="other"),
     _row("live", "GET /health/live", None, "The process answers.", gives=codec.Health, scope=ANYONE, kind="other"),
     _row("ready", "GET /health/ready", None,
          "The service can do its work. Raises ``Busy`` while it stops, and within a second what the store raises.",

@@ -6,6 +6,7 @@ event loop never waits for a store.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
@@ -17,7 +18,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 import msgspec
 from mcp.server.context import ServerRequestContext
@@ -66,7 +66,6 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 FindCaller: TypeAlias = Callable[[Context], Caller]
 T = TypeVar("T")
 
-_MOST_AT_ONCE = 16
 _logger = logging.getLogger(__name__)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _INSTRUCTIONS = (
@@ -83,7 +82,7 @@ def chosen(choice: Choice) -> tuple[McpTool, ...]:
 
 
 def build_server(find_caller: FindCaller, tools: Choice = "all") -> Server[Any]:
-    """An MCP server; ``find_caller`` gives the caller of each request. At most 16 requests run together."""
+    """An MCP server; ``find_caller`` gives the caller of each request. Requests run in the threads of their caller."""
     answering = _Answering(find_caller, chosen(tools))
     return Server(
         "memwell",
@@ -107,7 +106,6 @@ class _Answering:
         self._find_caller = find_caller
         self._tools = {tool.name: tool for tool in tools}
         self._declared = {tool.name: _declared(tool) for tool in tools}
-        self._limiter: anyio.CapacityLimiter | None = None
 
     # Tools
 
@@ -129,7 +127,7 @@ class _Answering:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {shown(params.name)}")
         caller = self._find_caller(context)
         try:
-            answer = await self._in_thread(partial(_used, tool, caller, params.arguments))
+            answer = await self._in_thread(caller, partial(_used, tool, caller, params.arguments))
         except MemwellError as error:
             return types.CallToolResult(content=[types.TextContent(text=_said(error))], is_error=True)
         return types.CallToolResult(
@@ -146,7 +144,7 @@ class _Answering:
         """One page of the resources."""
         caller = self._find_caller(context)
         cursor = None if params is None else params.cursor
-        found, following = await self._or_error(lambda: listed(_readable(caller, "list_resources"), cursor))
+        found, following = await self._or_error(caller, lambda: listed(_readable(caller, "list_resources"), cursor))
         return types.ListResourcesResult(resources=found, next_cursor=following)
 
     async def list_templates(self, context: Context, params: object) -> types.ListResourceTemplatesResult:
@@ -158,26 +156,24 @@ class _Answering:
     ) -> types.ReadResourceResult:
         """The resource at an address."""
         caller, uri = self._find_caller(context), str(params.uri)
-        found = await self._or_error(lambda: read(_readable(caller, "read_resource"), uri))
+        found = await self._or_error(caller, lambda: read(_readable(caller, "read_resource"), uri))
         return types.ReadResourceResult(contents=[found])
 
     # Working
 
-    async def _or_error(self, work: Callable[[], T]) -> T:
+    async def _or_error(self, caller: Caller, work: Callable[[], T]) -> T:
         """The result of work. A refusal becomes an error of the protocol."""
         try:
-            return await self._in_thread(work)
+            return await self._in_thread(caller, work)
         except AccessDenied as error:
             raise MCPError(types.INVALID_REQUEST, one_line(str(error))) from None
         except MemwellError as error:
             raise MCPError(types.INVALID_PARAMS, _said(error)) from None
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, caller: Caller, work: Callable[[], T]) -> T:
         """Run work in a thread. An unexpected error is logged, and its details are kept from the caller."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         try:
-            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            return await asyncio.wrap_future(caller.submit(work))
         except MemwellError:
             raise
         except Exception:
@@ -288,7 +284,7 @@ async def _forward_answers(answers: Any, writing: Any, waiting: set[types.Reques
 CALL = "memwell.call"
 """Where the caller is in the scope of a request."""
 
-MOST_BYTES = 10_000_000
+MOST_BYTES = 1_000_000
 
 
 def http_manager() -> StreamableHTTPSessionManager:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -30,6 +32,9 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import as_moment
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.runtime.wire.table import OPERATIONS
+
+T = TypeVar("T")
+_MOST_AT_ONCE = 16
 
 MOST_CHARACTERS = 8_000
 """The longest text in a result. The resource of the memory has all of it."""
@@ -271,6 +276,7 @@ class Caller(Protocol):
     def allow(self, scope: str) -> None: ...
     def note_refusal(self, action: str) -> None: ...
     def log(self, *targets: str, action: str, **detail: str | int) -> object: ...
+    def submit(self, work: Callable[[], T]) -> Future[T]: ...
 
 
 class LocalCaller(msgspec.Struct, frozen=True):
@@ -289,6 +295,15 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         """Does nothing: the memory has no audit log."""
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Run work in a thread; at most 16 run together."""
+        return _local_threads().submit(work)
+
+
+@cache
+def _local_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="memwell-mcp")
 
 
 # Tools as data

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import apsw
 
 from memwell.errors import BackendError, FileError, InvalidInput
-from memwell.storage.files import is_at, locked, replace_file, sync
+from memwell.storage.files import is_at, locked, open_plain, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
-from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums
 from memwell.storage.sqlite.schema import APPLICATION_ID
 from memwell.values import shown
 
@@ -159,7 +159,8 @@ def _take_name(partial: Path, file: Path, digest: str) -> None:
 
 def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
     """Copy the snapshot of the session. Writers neither wait nor restart the copy."""
-    target = apsw.Connection(str(to))
+    # Pages are copied as they are: with their checksums, if the store has any.
+    target = connect(str(to)) if has_checksums(Path(source.connection.filename)) else apsw.Connection(str(to))
     try:
         # An unfinished file is deleted, so it needs no journal.
         target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()
@@ -274,7 +275,7 @@ def _identity(connection: apsw.Connection) -> float | None:
 
 def _is_store(file: Path) -> bool:
     """Whether a file is a SQLite file with memwell's application id."""
-    with file.open("rb") as opened:
+    with open_plain(file) as opened:
         header = opened.read(100)
     return header.startswith(_HEADER) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
@@ -293,7 +294,7 @@ def _digest_line(digest: str, name: str) -> bytes:
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
+    with open_plain(file) as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
@@ -367,7 +368,7 @@ def is_in_use(store: Path) -> bool:
     or write-protected.
     """
     try:
-        connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = connect(str(store), apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error:
         return False
     try:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import contextvars
 import os
+import struct
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import apsw
 
-from memwell.errors import BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
+from memwell.storage.files import create_private, open_plain
 from memwell.values import drawn_between
 
 # Errors of SQLite as memwell's
@@ -51,6 +54,11 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
     if isinstance(error, apsw.CantOpenError | apsw.PermissionsError):
         return BackendError(
             f"the store {path!r} cannot be opened: check the rights of the file and its folder ({error})"
+        )
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
+        return BackendError(
+            f"the store {path!r} is damaged, or was changed by another program: a page is not as it was "
+            f"written; restore a backup ({error})"
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
@@ -235,6 +243,79 @@ _FORK_PATIENCE_S = 5.0
 """How long a fork waits for a write under way."""
 
 
+# Page checksums, by SQLite's checksum VFS: the last eight bytes of each page are its checksum, which every read verifies.
+# They are in force while that of the first page is right. A store that was made without them, or that another program has
+# copied or changed since (which writes the first page, and no checksum), is used without.
+
+_CHECKSUMS = "cksmvfs"
+_RESERVED = 8
+_HEADER = 100
+_MOST_PAGE = 65_536
+
+
+@cache
+def _checksum_vfs() -> str | None:
+    """The name of the checksum VFS, after it was loaded; None where apsw was built without it."""
+    try:
+        import apsw.sqlite_extra as extra  # noqa: PLC0415 - absent from builds that are not apsw's own
+
+        usual, loader = apsw.vfs_names()[0], apsw.Connection(":memory:")
+        extra.load(loader, "cksumvfs")
+        loader.close()
+        # Loading makes it the default, also for databases of others in this process.
+        apsw.set_default_vfs(usual)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, stores work without
+        return None
+    return _CHECKSUMS
+
+
+def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
+    """A connection to the file of a store. A new file gets page checksums, where they can be had.
+
+    Raises ``ConfigurationError`` for a store with checksums where they cannot, since writing would make them wrong.
+    """
+    checked = has_checksums(Path(path))
+    if checked is False:
+        return apsw.Connection(path, flags=flags)
+    vfs = _checksum_vfs()
+    if vfs is None and checked:
+        raise ConfigurationError(
+            f"the store {path!r} has page checksums, which this build of apsw cannot keep; install apsw from PyPI"
+        )
+    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+    if vfs is not None and checked is None:
+        connection.reserve_bytes("main", _RESERVED)
+    return connection
+
+
+def has_checksums(path: Path) -> bool | None:
+    """Whether the pages of a file have checksums; None for a file that is to be made."""
+    try:
+        with open_plain(path) as file:
+            page = file.read(_MOST_PAGE)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return False
+    if not page:
+        return None
+    if len(page) < _HEADER or page[20] != _RESERVED:
+        return False
+    size = int.from_bytes(page[16:18], "big")
+    page = page[: _MOST_PAGE if size == 1 else size]
+    return _checksum(page[:-_RESERVED]) == page[-_RESERVED:]
+
+
+def _checksum(data: bytes) -> bytes:
+    """The checksum of a page's content, as SQLite's checksum VFS has it."""
+    first = second = 0
+    numbers = struct.unpack(f"<{len(data) // 4}I", data)
+    for one, two in zip(numbers[::2], numbers[1::2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + two + first) & 0xFFFFFFFF
+    return struct.pack("<II", first, second)
+
+
 class Session:
     """A connection with its pragmas set. ``execute`` reuses one cursor: consume its rows before the next call."""
 
@@ -243,10 +324,16 @@ class Session:
     def __init__(self, path: str, busy_timeout_s: float, vfs: str | None, *, frozen: bool = False) -> None:
         if frozen:
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            checked = _checksum_vfs() if has_checksums(Path(path)) else None
             path = f"{Path(path).absolute().as_uri()}?immutable=1"
+            self.connection = apsw.Connection(path, flags=flags, vfs=vfs or checked)
+        elif vfs is not None:
+            self.connection = apsw.Connection(path, vfs=vfs)
         else:
-            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        self.connection = apsw.Connection(path, flags=flags, vfs=vfs)
+            # SQLite gives its log and its other files the permissions of this one. If it cannot be made, it says why.
+            with suppress(OSError):
+                create_private(Path(path))
+            self.connection = connect(path)
         # Without this SQLite plans a statement again whenever a parameter that its plan might depend on is bound.
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
@@ -327,6 +414,11 @@ class Connections:
         self._readers: list[Session] = []
         self._writer: Session | None = None
         self.writers = WriterQueue()
+
+    @property
+    def mode(self) -> int:
+        """The permissions of the store's file, for files next to it. Raises ``OSError``."""
+        return os.stat(self.path).st_mode & 0o666
 
     def _ready(self) -> None:
         if self.closed:

@@ -20,6 +20,7 @@ from memwell.filters import FilterLike, as_filter
 from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, stored_record, unpack_half
 from memwell.storage import arguments as given
+from memwell.storage.files import open_plain
 from memwell.storage.parts import PreparedRecord, check_dimensions, distinct_terms, packed_vectors, prepare_records
 from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
@@ -496,21 +497,17 @@ class SpaceCaches:
         if not self._folder.is_dir():
             self._folder.mkdir(0o700, exist_ok=True)
             # Who may read the store may look into the folder.
-            self._folder.chmod(self._mode | (self._mode & 0o444) >> 2)
+            mode = self._connections.mode
+            self._folder.chmod(mode | (mode & 0o444) >> 2)
 
     def _write(self, file: Path, parts: Iterable[bytes | memoryview]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(os.open(file, flags, 0o600), "wb") as written:
-            file.chmod(self._mode)
+            file.chmod(self._connections.mode)
             for part in parts:
                 written.write(part)
             written.flush()
             os.fsync(written.fileno())
-
-    @property
-    def _mode(self) -> int:
-        """The permissions of the store's file."""
-        return os.stat(self._connections.path).st_mode & 0o666
 
     def _files(self) -> list[Path]:
         with suppress(OSError):
@@ -529,7 +526,7 @@ class SpaceCaches:
 
 def _mapped(path: Path) -> Any:
     """The bytes of a file, to be written by this process alone: a change of them does not reach the file."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         # A map holds the file open, and many small ones would be too many.
         if os.fstat(file.fileno()).st_size < _MAPPED_FROM:
             return bytearray(file.read())

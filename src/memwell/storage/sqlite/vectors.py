@@ -29,6 +29,7 @@ from usearch.index import Index
 from memwell._native import native_calls, product
 from memwell.errors import MemwellError
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
+from memwell.storage.files import create_private, open_plain
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import SpaceRow, space_row
 
@@ -352,17 +353,23 @@ def update_index(
     return True
 
 
-def save_index(index: Index, folder: Path, space: int, change: int) -> SidecarFile:
-    """Write a graph next to the store, atomically."""
-    folder.mkdir(exist_ok=True)
+def save_index(index: Index, folder: Path, space: int, change: int, mode: int = 0o600) -> SidecarFile:
+    """Write a graph next to the store, atomically, with the permissions ``mode``."""
+    if not folder.is_dir():
+        folder.mkdir(0o700, exist_ok=True)
+        # Who may read the store may look into the folder.
+        folder.chmod(mode | (mode & 0o444) >> 2)
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
     try:
+        # It is written into a file of ours, which keeps its permissions.
+        create_private(written)
         with native_calls:
             index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
         data = written.read_bytes()
         with written.open("rb+") as file:
             os.fsync(file.fileno())
+        written.chmod(mode)
         written.replace(folder / name)
     finally:
         written.unlink(missing_ok=True)
@@ -373,7 +380,8 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     """The graph in a file, or None when the file is missing, damaged or of something else."""
     path = folder / Path(sidecar.file).name
     try:
-        data = path.read_bytes()
+        with open_plain(path) as file:
+            data = file.read()
     except OSError:
         return None
     if hashlib.sha256(data).hexdigest() != sidecar.digest:
@@ -566,7 +574,7 @@ class SqliteVectors:
             fresh = self._rebuilt(space)
         if fresh is None or self._stopped:
             return False
-        sidecar = save_index(fresh.index, self._cache.folder, space, fresh.recent.change)
+        sidecar = save_index(fresh.index, self._cache.folder, space, fresh.recent.change, self._connections.mode)
         sql, bindings = "INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar)
         self._connections.write(lambda session: session.execute(sql, bindings))
         self._cache.take(space, fresh)

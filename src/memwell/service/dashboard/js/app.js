@@ -1,5 +1,5 @@
 // Where it begins: who is there, which page is asked for, and in which language.
-import { api, refused, session } from './api.js';
+import { api, refused, session, told } from './api.js';
 import { language, setLanguage } from './language.js';
 import { PAGES } from './pages.js';
 import { empty, h, replace, skeleton } from './parts.js';
@@ -35,11 +35,21 @@ function go(name, query = {}, { quiet = false } = {}) {
 }
 
 // A key in the address is taken out before anything else happens: it must not stay in the history or be copied along.
-function keyFromAddress() {
-  const given = /^#(?:.*&)?key=([^&]+)/.exec(location.hash);
-  if (!given) return null;
+// A link that was printed or opened by the service has a code instead, which works once.
+async function keyFromAddress() {
+  const given = /^#(?:.*&)?(key|once)=([^&]+)/.exec(location.hash);
+  if (!given) return {};
   history.replaceState(null, '', location.pathname + location.search);
-  return decoded(given[1]);
+  const [, kind, value] = given;
+  const before = session.key;
+  // A link from elsewhere must not put somebody into another memory unseen.
+  if (before && before !== decoded(value) && !confirm(t('sign.replace'))) return {};
+  if (kind === 'key') return { key: decoded(value) };
+  try {
+    return { key: (await api.post('/v1/sign-in', { code: decoded(value) })).token };
+  } catch (error) {
+    return { sentence: error.status === 401 ? t('sign.link') : told(error).text };
+  }
 }
 
 function setUp() {
@@ -173,17 +183,18 @@ addEventListener('keydown', (event) => {
   else go('memories', { focus: 1 });
 });
 
-addEventListener('hashchange', () => {
-  const key = keyFromAddress();
+addEventListener('hashchange', async () => {
+  const { key, sentence } = await keyFromAddress();
   if (key) begin(key);
   else if (me) show();
+  else if (sentence) ask(sentence);
 });
 
 refused.then = (problem) => me && leave(refusal(problem, t('sign.ended')));
 
-async function begin(key) {
+async function begin(key, sentence) {
   if (!key) {
-    ask();
+    ask(sentence);
     return;
   }
   try {
@@ -199,4 +210,4 @@ async function begin(key) {
   }
 }
 
-begin(keyFromAddress() ?? session.key);
+keyFromAddress().then(({ key, sentence }) => begin(key ?? session.key, sentence));

@@ -193,8 +193,16 @@ class MemoryBase:
         )
         with self.backend.transaction():
             self._keep_version(old, now, reason)
-            self.backend.index.upsert([new])
+            self._put(new, old)
         return new
+
+    def _put(self, record: Record, old: Record | None = None) -> None:
+        """Store a memory, with a reminder to make its vector unless that of the ``old`` text serves. Call it inside a
+        transaction: each text has its own reminder, behind the one that a worker may be at.
+        """
+        self.backend.index.upsert([record])
+        if record.vector is None and (old is None or old.text != record.text):
+            self.indexer.journal.write([pending_vector(record.id)])
 
     def _keep_version(self, old: Record, now: datetime, reason: str) -> None:
         kept = {
@@ -236,12 +244,6 @@ class MemoryBase:
         named = {evidence.record for record in listed for evidence in traits_of(record).evidence if evidence.record}
         memories = {record.id for record in self.backend.index.get(self.space, sorted(named))}
         return list(dict.fromkeys([*(record.id for record in listed), *sorted(named - memories)]))
-
-    def _queue_vectors(self, records: Sequence[Record]) -> None:
-        """Queue the vectors of changed memories for the worker."""
-        if self.embedder is not None and records:
-            self.indexer.journal.write([pending_vector(record.id) for record in records])
-            self._notify(self.space)
 
 
 def version_key(id_: str, number: int | None) -> str:

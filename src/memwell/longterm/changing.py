@@ -126,8 +126,8 @@ class Changer(MemoryBase):
             new = self._change(old, reason, text=text, **fields)
             if text is not None and text != old.text:
                 self._relearn(old, new)
-        if new.vector is None and old.vector is not None:
-            self._queue_vectors([new])
+        if text is not None and new.vector is None:
+            self._notify(self.space)
         return as_recalled(new)
 
     def _judged(self, text: str, old: Record) -> tuple[str, tuple[str, ...]]:
@@ -244,14 +244,14 @@ class Changer(MemoryBase):
             last = versions[-1].record
             same = last.text == current.text
             restored = replace(last, vector=current.vector if same else None)
-            self.backend.index.upsert([restored])
+            self._put(restored, current)
             self.backend.kv.delete(self._inner, version_key(current.id, traits_of(last).version))
             if not same:
                 self._relearn(current, restored)
             elif traits_of(restored).active and not traits_of(current).active:
                 self.indexer.facts.restore(self._sources([restored]))
         if not same:
-            self._queue_vectors([restored])
+            self._notify(self.space)
         return as_recalled(restored)
 
     aupdate = asyncify(update)

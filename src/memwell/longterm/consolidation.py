@@ -211,12 +211,13 @@ class Consolidator(Rememberer):
                 record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
             else:
                 record = self._new_insight(id_, text, evidence, own)
-        self._queue_vectors([record])
+        if record.vector is None:
+            self._notify(self.space)
         return as_recalled(record)
 
     def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...], own: dict[str, Any]) -> Record:
         record = derived_record(self, id_, text, INSIGHT, evidence, own)
-        self.backend.index.upsert([record])
+        self._put(record)
         return record
 
     acompress = asyncify(compress)

@@ -312,7 +312,6 @@ class Indexer:
         self._tries = 0
         self._asked: tuple[SaidText, ...] = ()
         self._answered: list[Extracted] = []
-        self._skips_known = False
         self.embedders = Embedders(backend.kv, self._inner, embedder, wanted_embedder)
         # A function and not a method: a reference to itself would be a cycle that only the garbage collector frees.
         self._mark_failed = partial(_mark_failed, backend.kv, self._inner)
@@ -358,9 +357,8 @@ class Indexer:
 
     def work_off(self) -> int:
         """Process one batch of the journal. Returns how many entries it advanced."""
-        if self._embedder is not None and not self._skips_known:
+        if self._embedder is not None:
             queue_skipped(self._backend, self._space, self.journal)
-            self._skips_known = True
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
             return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
@@ -538,9 +536,8 @@ class Indexer:
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
                     self._give(records, made)
-                elif records and not self._skips_known:
+                elif records:
                     note_skipped(self._backend, self._space)
-                    self._skips_known = True
         except Conflict:
             _log.debug("another worker has moved the journal of %r on", self._space)
         return len(pending)
@@ -552,9 +549,10 @@ class Indexer:
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
     def _give(self, records: Sequence[Record], made: _Embedded) -> None:
-        """Store vectors, except for memories that changed since they were read."""
+        """Store vectors, except for memories that changed since they were read: each has a reminder of its own."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
-        same = [one for one in self._backend.index.get(self._space, list(texts)) if one.text == texts[one.id][0].text]
+        found = self._backend.index.get(self._space, list(texts))
+        same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]
         self._backend.index.upsert([_with_vector(one, texts[one.id][1]) for one in same])
         self._store_tokens(made.model, texts.values(), {one.id for one in same})
 
@@ -571,8 +569,8 @@ class Indexer:
         if not pending or all(made is None for made in rows.values()):
             return 0
         self._tries = 0
-        with self._backend.transaction():
-            self.journal.advance(self.journal.marks(), embedded=_end(pending))
+        with suppress(Conflict), self._backend.transaction():
+            self.journal.advance(marks, embedded=_end(pending))
             for record in records:
                 made = rows[record.id]
                 if made is None:

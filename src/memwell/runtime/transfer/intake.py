@@ -18,7 +18,7 @@ from memwell.filters import id_begins_with
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.indexing import ALIAS
-from memwell.longterm.journal import inner_key, pending_vector
+from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import Remembered, Rememberer
 from memwell.longterm.traits import FORGOTTEN, traits_of
 from memwell.messages import Message
@@ -95,17 +95,14 @@ class RawMemory(MemoryBase):
         A memory that is stored already is only replaced by a later version. Raises ``InvalidInput`` for a memory that
         breaks a rule; nothing of it is stored then.
         """
-        traits = traits_of(record)
-        here = self.backend.index.get(self.space, [record.id])
-        if here and traits_of(here[0]).version >= traits.version:
-            return False
         with self.backend.transaction():
+            here = self.backend.index.get(self.space, [record.id])
+            if here and traits_of(here[0]).version >= traits_of(record).version:
+                return False
             for version in versions:
                 self._keep_version(version.record, version.until, version.reason)
-            self.backend.index.upsert([record])
+            self._put(record)
             self._relearn(record, fresh=not here)
-            if record.vector is None:
-                self.indexer.journal.write([pending_vector(record.id)])
         return True
 
     def _relearn(self, record: Record, *, fresh: bool) -> None:

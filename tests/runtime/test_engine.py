@@ -472,6 +472,28 @@ def test_settling_makes_the_vectors_of_documents_too(tmp_path: Path):
         assert m.knowledge.pending().vectors == 0
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_memories_that_change_in_four_threads_keep_their_vectors(tmp_path: Path, store: str):
+    with memwell.open(str(tmp_path / "app.db") if store == "sqlite" else store_url(tmp_path)) as m:
+        ids = m.remember([f"Ann keeps {number} bees." for number in range(40)]).ids
+        m.flush()
+
+        def change(part: int) -> None:
+            for times in range(2):
+                for id_ in ids[part::4]:
+                    m.update(id_, f"Ann keeps a goat of the name {id_} since {times}.")
+
+        threads = [threading.Thread(target=change, args=(part,)) for part in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        m.flush()
+        assert m.pending().vectors == 0
+        assert all(record.vector is not None for record in m.backend.index.get(m.space, ids))
+        assert m.audit().counts.get("broken", 0) == 0
+
+
 # Facts by hand, and prompts
 
 

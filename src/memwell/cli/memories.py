@@ -41,6 +41,7 @@ from memwell.cli.terminal import (
     warn,
 )
 from memwell.errors import ConfigurationError, InvalidInput, NotFound
+from memwell.longterm.audit import Repaired
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
@@ -295,13 +296,14 @@ def audit_command(
     with opened(store, space) as engine:
         with progress_bar(say("auditing")) as progress:
             report = engine.audit(progress=lambda done: progress(done, None))
-        done = engine.repair(report.plan) if apply else 0
+        repaired = engine.repair(report.plan) if apply else Repaired(0)
     if as_json:
-        print_json({"counts": report.counts, "plan": report.plan, "repaired": done})
+        found = {"counts": report.counts, "plan": report.plan, "repaired": repaired.done, "skipped": repaired.skipped}
+        print_json(found)
         return
     console().print(Styled(visible(report.text(load_settings().language))))
     if apply:
-        console().print(say("repaired", done=done, planned=len(report.plan)))
+        console().print(say("repaired", done=repaired.done, planned=len(report.plan), skipped=len(repaired.skipped)))
 
 
 @app.command("export")

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import NotFound
+from memwell.errors import Conflict, NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.facts import Facts
@@ -174,23 +174,20 @@ class MemoryBase:
 
     def _change(self, old: Record, reason: str, *, text: str | None = None, **fields: Any) -> Record:
         """Store the next version of a memory and keep the one before. ``fields`` are fields of its traits, and ``own``,
-        ``kind`` and ``time``.
+        ``kind`` and ``time``. A change that was made already makes no version, so that it can be tried again.
         """
         now = self.clock()
         own = fields.pop("own", own_metadata(old))
         kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
-        traits = traits_of(old)
-        if text is not None:
+        before, text = traits_of(old), old.text if text is None else text
+        if text != old.text:
             fields["stated"] = None
-        traits = replace(traits, version=traits.version + 1, changed=now, **fields)
-        new = replace(
-            old,
-            text=old.text if text is None else text,
-            kind=kind,
-            time=time,
-            metadata=with_traits(own, traits),
-            vector=old.vector if text is None or text == old.text else None,
-        )
+        traits = replace(before, **fields)
+        if (text, kind, time, own, traits) == (old.text, old.kind, old.time, own_metadata(old), before):
+            return old
+        traits = replace(traits, version=before.version + 1, changed=now)
+        vector = old.vector if text == old.text else None
+        new = replace(old, text=text, kind=kind, time=time, metadata=with_traits(own, traits), vector=vector)
         with self.backend.transaction():
             self._keep_version(old, now, reason)
             self._put(new, old)
@@ -249,6 +246,14 @@ class MemoryBase:
 def version_key(id_: str, number: int | None) -> str:
     """The key of a version; without a number, the prefix of all versions of a memory."""
     return inner_key(_VERSION, id_) + ("" if number is None else f"{number:08d}")
+
+
+def check_version(record: Record, version: int | None) -> Record:
+    """The memory itself. Raises ``Conflict`` when it is not at this version; None is any version."""
+    found = traits_of(record).version
+    if version is not None and found != version:
+        raise Conflict(f"the memory {record.id!r} is at version {found}, not {version!r}: it has changed")
+    return record
 
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -431,7 +432,7 @@ class Indexer:
     def _read(self, entry: Message) -> Record | None:
         """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
         try:
-            return _record(self._space, entry)
+            return record_of(self._space, entry)
         except (msgspec.ValidationError, InvalidInput) as error:
             _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
             self._mark_failed(entry.id, str(error))
@@ -518,6 +519,15 @@ class Indexer:
         except ModelError as error:
             _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
+
+    def embeddable(self, records: Iterable[Record]) -> frozenset[str]:
+        """The ids of those whose text has a vector by the embedder of the space: a text of signs alone has none."""
+        found: set[str] = set()
+        for batch in iter(lambda them=iter(records): list(islice(them, BATCH)), []):
+            made = self._vectors(batch)
+            texts = () if made is None else made.texts
+            found.update(one.id for one, text in zip(batch, texts, strict=False) if text.row.any())
+        return frozenset(found)
 
     def _embed_indexed(self, marks: JournalMarks) -> int:
         """Make the vectors of the next memories that have words but no vector."""
@@ -638,7 +648,7 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
     return None
 
 
-def _record(space: Space, entry: Message) -> Record:
+def record_of(space: Space, entry: Message) -> Record:
     """The memory of a journal entry."""
     carried: dict[str, Any] = entry.metadata
     traits = msgspec.convert(carried.get(KEY, {}), Traits)

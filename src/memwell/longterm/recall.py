@@ -107,6 +107,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
     superseded_by: str = ""
     """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
+    version: int = 1
+    """How often it was changed, from 1 on; ``update``, ``undo`` and ``feedback`` take it to change no other version."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
@@ -682,4 +684,5 @@ def as_recalled(
         asked,
         traits.accessed,
         relevance=relevance,
+        version=traits.version,
     )

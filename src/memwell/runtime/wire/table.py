@@ -422,8 +422,9 @@ _MEMORIES = (
     _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", earlier="/v1/settle", **_JOB),
     _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("repair", "POST /v1/repair", Engine.repair,
-         "Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space.",
-         takes=("Repair", "Steps of an audit's plan to carry out."), gives=DONE, logged=True, earlier="/v1/mend"),
+         "Carry out steps of an audit's plan; those of memories that changed since are skipped. Raises ``InvalidInput`` "
+         "for a step that is about another space.",
+         takes=("Repair", "Steps of an audit's plan to carry out."), logged=True, earlier="/v1/mend"),
 )  # fmt: skip
 
 _PROMPTS = (

@@ -356,6 +356,9 @@ def import_command(
     user: Annotated[
         str | None, typer.Option(help="Only what belongs to this user of mem0 or AgentScope. 只要某个用户的。")
     ] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Take memwell's own file at its word: trust, pins. 按原样导入自己的文件。")
+    ] = False,
     table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
     key_prefix: Annotated[
         str | None, typer.Option(help="Keys in Redis; LangChain's message_store: by default. Redis 键的前缀。")
@@ -374,7 +377,7 @@ def import_command(
             done = (
                 _from_url(engine, source, format_, table, key_prefix, user, progress)
                 if "://" in source
-                else engine.import_file(Path(source), format=format_, user=user, progress=progress)
+                else engine.import_file(Path(source), format=format_, user=user, trusted=trusted, progress=progress)
             )
         with console(stderr=True).status(say("embedding")):
             engine.flush()

@@ -17,7 +17,7 @@ from memwell.filters import FilterLike, Where, as_filter, id_begins_with, record
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, check_version, version_key
 from memwell.longterm.embedding import STAGED
-from memwell.longterm.gate import TRUSTS
+from memwell.longterm.gate import STATES_FACTS, TRUSTS
 from memwell.longterm.indexing import ALIAS, DEAD
 from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.recall import Recalled, as_recalled
@@ -148,7 +148,7 @@ class Changer(MemoryBase):
         self.backend.kv.delete(self._inner, self.indexer.duplicate_key(old))
         self.backend.kv.delete(self._inner, inner_key(DEAD, old.id))
         traits = traits_of(new)
-        if traits.trust in ("user", "document"):
+        if traits.trust in STATES_FACTS:
             found = claims(new.text, speaker=traits.speaker, time=new.time)
             self.indexer.facts.learn(found, record=new.id, learned_at=self.clock())
 

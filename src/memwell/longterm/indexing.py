@@ -27,7 +27,7 @@ from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
-from memwell.longterm.gate import fingerprint
+from memwell.longterm.gate import STATES_FACTS, fingerprint
 from memwell.longterm.journal import (
     Journal,
     JournalMarks,
@@ -400,8 +400,7 @@ class Indexer:
 
     def _claims(self, records: Sequence[Record], chat: ChatModel | None) -> list[list[Claim]]:
         """The claims of memories. The chat model is used in the background only, because it is slow."""
-        # Texts of a model or a tool are remembered, but are no evidence about a person.
-        trusted = {place for place, one in enumerate(records) if traits_of(one).trust in ("user", "document")}
+        trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
         said = {
             place: SaidText(one.text, traits_of(one).speaker, one.time, self._preceding(place, records))
             for place, one in enumerate(records)
@@ -523,7 +522,8 @@ class Indexer:
     def embeddable(self, records: Iterable[Record]) -> frozenset[str]:
         """The ids of those whose text has a vector by the embedder of the space: a text of signs alone has none."""
         found: set[str] = set()
-        for batch in iter(lambda them=iter(records): list(islice(them, BATCH)), []):
+        left = iter(records)
+        while batch := list(islice(left, BATCH)):
             made = self._vectors(batch)
             texts = () if made is None else made.texts
             found.update(one.id for one, text in zip(batch, texts, strict=False) if text.row.any())

@@ -147,7 +147,9 @@ class Rememberer(MemoryBase):
         elif isinstance(item, Message):
             text, time, name = item.text, given.time or item.time, item.id if id_ is None else id_
             speaker = given.speaker or item.name or _SPEAKERS.get(item.role, "")
-            trust = _TRUST.get(item.role, "user") if given.traits.trust == "user" else given.traits.trust
+            trust = given.traits.trust
+            if trust in ("user", "imported"):
+                trust = _TRUST.get(item.role, trust)
             # Counted from 1: without a position a memory gets its place in the store, behind the rest of its thread.
             position = 0 if item.index is None else item.index + 1
             traits = msgspec.structs.replace(given.traits, trust=trust, position=position)

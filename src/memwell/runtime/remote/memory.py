@@ -449,10 +449,13 @@ class RemoteMemory(Closing, Remote):
         *,
         format: str | None = None,  # noqa: A002
         user: str | None = None,
+        trusted: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """As ``Engine.import_file``, of a local file."""
+        """As ``Engine.import_file``, of a local file; a service takes no file at its word."""
         check_path(path)
+        if trusted:
+            raise Unsupported("a service takes no file at its word; leave trusted out, or import where the store is")
         source = Path(path)
         with named(source, "read"):
             if source.stat().st_size == 0:

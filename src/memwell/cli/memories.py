@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +44,7 @@ from memwell.longterm.audit import Repaired
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
+from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
 from memwell.storage.urls import without_secrets
@@ -335,8 +335,8 @@ def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
         export_jsonl(engine.memory, sys.stdout.buffer)
         return
     # A download may break off, so nothing is printed before all of it is here.
-    with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:
-        file = Path(folder) / "export.jsonl"
+    with PrivateFolder("export") as folder:
+        file = folder / "export.jsonl"
         engine.export(file)
         with file.open("rb") as exported:
             shutil.copyfileobj(exported, sys.stdout.buffer)

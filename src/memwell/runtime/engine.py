@@ -164,7 +164,7 @@ class Engine(Closing):
             )
         self._parts = parts
         self._knowledge: Knowledge | None = None
-        self.memory.uncache = functools.partial(_uncache, weakref.ref(self.memory), self._cached, self.receipts)
+        self.memory.uncache = functools.partial(_uncache, weakref.ref(self.memory), self.receipts)
 
     @property
     def facts(self) -> Facts:
@@ -454,9 +454,7 @@ def keep_earlier_names(class_: type) -> None:
 keep_earlier_names(Engine)
 
 
-def _uncache(
-    memory: weakref.ref[Memory], cached: EmbeddingCache | None, receipts: Receipts, ids: list[str], texts: list[str]
-) -> int:
+def _uncache(memory: weakref.ref[Memory], receipts: Receipts, ids: list[str], texts: list[str]) -> int:
     """Drop erased memories from the caches and from receipts; how many receipts changed.
 
     The memory holds this function, so it is referenced weakly: a reference cycle would wait for the garbage collector.
@@ -464,8 +462,11 @@ def _uncache(
     alive = memory()
     if alive is not None:
         alive.forget_query_vectors()
-    if cached is not None:
-        cached.forget(texts)
+        # Also where no cache is in use now: an embedder from before may have had one.
+        from memwell.runtime.cache import embedding_ring, forget_texts  # noqa: PLC0415 - as for the embedders
+
+        backend = alive.backend
+        forget_texts(embedding_ring(backend.kv, inner_space(alive.space), 1, backend.together), texts)
     return receipts.forget(ids)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs
 
@@ -25,6 +22,7 @@ import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ig
 from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
+from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.wire.codec import Key, http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
@@ -147,7 +145,7 @@ class App:
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
         self._access = AccessCheck(service, self._pool.submit)
         self._under_way = 0
-        self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
+        self._uploads = PrivateFolder("uploads")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -186,7 +184,7 @@ class App:
         # Its client got no answer, and the store keeps nothing unfinished.
         self.service.lingering = ending.is_alive()
         self.service.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._uploads.close()
 
     async def _tick(self) -> None:
         for turn in count():
@@ -317,7 +315,7 @@ class App:
         patience = self.settings.serve_timeout_s
         if call.route.upload:
             most = int(self.settings.serve_max_upload_mb * _MEGABYTE)
-            call.upload = await read_file(request, most, patience, self._folder)
+            call.upload = await read_file(request, most, patience, self._uploads.path)
             return asked
         if request.method == "GET":
             return asked

@@ -170,6 +170,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     # Memories
     "remember": {"content": "Ann is allergic to nuts.", "speaker": "Ann", "metadata": {"source": "intake form"}},
     "update": {"importance": 0.9, "reason": "it is about her health"},
+    "undo": {"version": 2},
     "pin": {"pinned": True},
     "feedback": {"useful": True},
     "recall": {"query": "what can Ann not eat?", "limit": 5},

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from msgspec.structs import replace
 
@@ -18,7 +23,9 @@ from memwell.models.ports import Floats
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record
 from memwell.storage import open_backend
-from tests.longterm.conftest import Bench
+from memwell.storage.sqlite import SqliteBackend
+from tests.longterm.conftest import NOON, Bench
+from tests.storage.sqlite.test_connections import FaultyFiles
 
 
 def attach(memory: Memory, id_: str, *blobs: bytes, vector: list[float] | None = None) -> list[str]:
@@ -335,3 +342,69 @@ def test_an_erasure_is_whole_or_not_at_all_and_goes_on_where_it_was(
     with pytest.raises(NotFound):
         memory.erase(id_)
     assert scrubbed == [True]
+
+
+# A disk that fails
+
+ONE_COMMIT: dict[str, Callable[[Memory], object]] = {
+    "remember": lambda memory: memory.remember("Ben likes coffee.", id="new"),
+    "update": lambda memory: memory.update("tea", "Ann likes cocoa."),
+    "pin": lambda memory: memory.pin("tea"),
+    "merge": lambda memory: memory.merge("tea", ["again"]),
+    "forget": lambda memory: memory.forget("tea"),
+    "undo": lambda memory: suppressed(Conflict, lambda: memory.undo("tea", version=2)),
+    "feedback": lambda memory: suppressed(Conflict, lambda: memory.feedback("tea", useful=True, version=2)),
+    "erase": lambda memory: suppressed(NotFound, lambda: memory.erase("tea")),
+    "erase_all": lambda memory: memory.erase_all(),
+}
+
+
+def suppressed(error: type[Exception], call: Callable[[], object]) -> None:
+    with suppress(error):
+        call()
+
+
+def state(memory: Memory) -> object:
+    memory.flush()
+    found = sorted([*memory.memories(), *memory.page(forgotten=True).items], key=lambda one: one.id)
+    told = [(one.id, one.text, one.version, one.pinned, one.importance, one.evidence) for one in found]
+    vectors = [one.vector is not None for one in memory.backend.index.get(memory.space, [one.id for one in found])]
+    return told, [len(memory.history(one.id)) for one in found], vectors, memory.audit().problems
+
+
+@pytest.mark.parametrize("name", ONE_COMMIT)
+def test_a_write_that_failed_or_was_not_confirmed_can_be_tried_again(tmp_path: Path, name: str):
+    def opened(path: Path, vfs: str | None = None) -> Memory:
+        return Memory(SqliteBackend(path, vfs=vfs), "ann", embedder=HashEmbedder(16), clock=lambda: NOON)
+
+    def begun(path: Path, vfs: str | None = None) -> Memory:
+        memory = opened(path, vfs)
+        memory.remember("Ann likes tea.", id="tea", time=NOON)
+        memory.remember("Ann likes tea, really.", id="again", time=NOON)
+        memory.update("tea", "Ann likes green tea.")
+        memory.flush()
+        return memory
+
+    plain = begun(tmp_path / "plain.db")
+    ONE_COMMIT[name](plain)
+    wanted = state(plain)
+    plain.backend.close()
+    for error, countdown in itertools.product((apsw.FullError, apsw.IOError), range(1, 6)):
+        files, path = FaultyFiles(), tmp_path / f"{error.__name__}-{countdown}.db"
+        memory = begun(path, files.vfs_name)
+        before = state(memory)
+        with files.failing(countdown, error, lasting=False), suppress(BackendError):
+            ONE_COMMIT[name](memory)
+        # As a process leaves it that is killed now.
+        left = tmp_path / "left.db"
+        for ending in ("", "-wal"):
+            shutil.copy(f"{path}{ending}", f"{left}{ending}")
+        killed = opened(left)
+        assert state(killed) in (before, wanted)
+        for one in (killed, memory):
+            ONE_COMMIT[name](one)
+            assert state(one) == wanted
+            assert one.backend.check() == []
+            one.backend.close()
+        for file in tmp_path.glob("left.db*"):
+            shutil.rmtree(file) if file.is_dir() else file.unlink()

@@ -194,8 +194,8 @@ class MemoryBase:
         return new
 
     def _put(self, record: Record, old: Record | None = None) -> None:
-        """Store a memory, with a reminder to make its vector unless that of the ``old`` text serves. Call it inside a
-        transaction: each text has its own reminder, behind the one that a worker may be at.
+        """Store a memory, with an entry for its vector unless that of the ``old`` text serves. Call it inside a
+        transaction: each text has an entry of its own, behind the one that a worker may be at.
         """
         self.backend.index.upsert([record])
         if record.vector is None and (old is None or old.text != record.text):

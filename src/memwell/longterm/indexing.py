@@ -559,7 +559,7 @@ class Indexer:
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
     def _give(self, records: Sequence[Record], made: _Embedded) -> None:
-        """Store vectors, except for memories that changed since they were read: each has a reminder of its own."""
+        """Store vectors, except for memories that changed since they were read: each has a pending entry of its own."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
         found = self._backend.index.get(self._space, list(texts))
         same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]

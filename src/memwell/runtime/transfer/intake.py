@@ -1,7 +1,7 @@
 """Imports memories and conversations into a memory.
 
 ``RawMemory`` reads and restores memories as they were exported. ``Intake`` remembers memories and conversations of other
-products once. A file is the word of whoever wrote it: its texts pass the gate, none is a user's own, none is pinned, and
+products once. A file is the word of its author: its texts pass the gate, none is a user's own, none is pinned, and
 its system messages are hidden from models, unless the caller trusts it.
 """
 

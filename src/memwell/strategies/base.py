@@ -278,7 +278,7 @@ class Recalled(Strategy):
             return []
         hits = self.recaller.recall(wanted, limit=self.limit)[: self.limit]
         words = phrases("zh" if language_of(wanted) == "zh" else "en")
-        found = fence("recalled", (_told(hit, words) for hit in hits), language_like=wanted)
+        found = fence("recalled", (_with_heading(hit, words) for hit in hits), language_like=wanted)
         return [] if found is None else [found]
 
     def _last_said(self) -> str:
@@ -287,7 +287,7 @@ class Recalled(Strategy):
         return next(said, "")
 
 
-def _told(hit: Any, words: Phrases) -> str:
+def _with_heading(hit: Any, words: Phrases) -> str:
     """A hit in quotes, under a heading if it says whose word it is."""
     text = quoted(clean(str(hit.text)))
     if not text or not hasattr(hit, "trust"):

@@ -223,7 +223,9 @@ def test_a_model_is_given_what_is_remembered_as_data(mind: Cognition) -> None:
     chat = ScriptedChat(["The old capital."])
     response = AugmentedModel(chat, mind).respond("What is Kyoto?", user="ann")
     assert (response.text, response.note, response.extractive) == ("The old capital.", "", False)
-    [prompt, question] = chat.asked[0]
+    [instruction, prompt, question] = chat.asked[0]
+    assert [one.role.value for one in chat.asked[0]] == ["system", "human", "human"]
+    assert "Kyoto" not in instruction.text
     assert question.text == "What is Kyoto?"
     assert "| Kyoto — the old capital of Japan" in prompt.text
     assert "semantic memory, weight" in prompt.text

@@ -1,15 +1,31 @@
-"""What lies beside memories goes with the last of them that names it."""
+"""Changes reach the vector, and what lies beside memories goes with the last of them that names it."""
 
 from __future__ import annotations
 
+import itertools
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
 import pytest
 from msgspec.structs import replace
 
-from memwell.errors import NotFound
+from memwell.errors import BackendError, Conflict, ModelError, NotFound
+from memwell.filters import Filter
+from memwell.longterm.changing import Forgetting
+from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import blobs_space, features_space, own_metadata, traits_of, with_traits
+from memwell.models.ports import Floats
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Record
 from memwell.storage import open_backend
+from memwell.storage.sqlite import SqliteBackend
+from tests.longterm.conftest import NOON, Bench
+from tests.storage.sqlite.test_connections import FaultyFiles
 
 
 def attach(memory: Memory, id_: str, *blobs: bytes, vector: list[float] | None = None) -> list[str]:
@@ -71,3 +87,324 @@ def test_nothing_is_owed_after_everything_was_erased():
         memory.remember("Cleo likes cocoa.")
         assert [hit.text for hit in memory.recall("cocoa")] == ["Cleo likes cocoa."]
         assert memory.pending().words == 0
+
+
+class Interrupted(HashEmbedder):
+    """An embedder during whose next call something else happens, as in another thread."""
+
+    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        super().__init__(64)
+        self.meanwhile = meanwhile
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        happens, self.meanwhile = self.meanwhile, lambda: None
+        happens()
+        return super().embed(texts)
+
+
+def down() -> None:
+    raise ModelError("the embedder is down")
+
+
+def has_own_vector(memory: Memory, id_: str) -> bool:
+    """Whether the vector of a memory is that of its text now."""
+    [record] = memory.backend.index.get(memory.space, [id_])
+    [wanted] = HashEmbedder(64).embed([memory.indexer.embedded_text(record)])
+    return record.vector is not None and list(record.vector) == pytest.approx(list(wanted), abs=1e-3)
+
+
+CHANGES: dict[str, Callable[[Memory, str], object]] = {
+    "update": lambda memory, id_: memory.update(id_, "Ann drinks cocoa."),
+    "undo": lambda memory, id_: memory.undo(id_),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_memory_that_changes_while_it_is_embedded_gets_the_vector_of_its_last_text(bench: Bench, change: str):
+    embedder = Interrupted()
+    memory = bench.memory(embedder=embedder)
+    ids = memory.remember([f"Ann drinks tea number {number}." for number in range(40)]).ids
+    memory.flush()
+    for id_ in ids:
+        # While the embedder is down more of them wait than a change embeds by itself.
+        embedder.meanwhile = down
+        memory.update(id_, f"Ann drinks coffee: {id_}.")
+    memory.catch_up()
+    embedder.meanwhile = lambda: [CHANGES[change](bench.memory(), id_) for id_ in ids]
+    memory.flush()
+    assert memory.pending().vectors == 0
+    assert all(has_own_vector(memory, id_) for id_ in ids)
+
+
+def test_a_text_that_was_changed_without_an_embedder_gets_its_vector_later(bench: Bench):
+    id_ = bench.memory().remember("Ann drinks tea.").id
+    bench.memory().flush()
+    plain = bench.memory(embedder=None)
+    plain.update(id_, "Ann drinks coffee.")
+    plain.flush()
+    memory = bench.memory()
+    memory.flush()
+    assert has_own_vector(memory, id_)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_that_raised_has_changed_nothing(bench: Bench, change: str, monkeypatch: pytest.MonkeyPatch):
+    memory = bench.memory()
+    id_ = memory.remember("Ann drinks tea.").id
+    memory.update(id_, "Ann drinks coffee.")
+    memory.flush()
+    append = memory.backend.log.append
+
+    def full(*args: Any, **options: Any) -> Any:
+        raise BackendError("the disk is full")
+
+    monkeypatch.setattr(memory.backend.log, "append", full)
+    with pytest.raises(BackendError, match="full"):
+        CHANGES[change](memory, id_)
+    monkeypatch.setattr(memory.backend.log, "append", append)
+    assert memory.get(id_).text == "Ann drinks coffee."
+    assert [version.record.text for version in memory.history(id_)] == ["Ann drinks tea."]
+    assert has_own_vector(memory, id_)
+
+
+# What changes between reading and writing
+
+
+class Overtaken(Memory):
+    """A memory that something happens to after the first time that it is read whole."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def _all(self, where: Filter | None = None) -> Iterator[Record]:
+        happens, self.meanwhile = self.meanwhile, None
+        yield from super()._all(where)
+        if happens is not None:
+            happens()
+
+
+@pytest.fixture
+def overtaken(bench: Bench) -> Overtaken:
+    return Overtaken(bench.backend, "ann", embedder=bench.embedder, clock=lambda: bench.now)
+
+
+def test_a_policy_keeps_what_changes_meanwhile(overtaken: Overtaken, bench: Bench):
+    kept, gone = overtaken.remember(["Ann likes tea.", "Ben likes coffee."]).ids
+    overtaken.meanwhile = lambda: bench.memory().pin(kept)
+    assert overtaken.forget_by(Forgetting()).ids == [gone]
+    assert overtaken.get(kept).pinned
+
+
+def test_a_purge_keeps_what_is_restored_meanwhile(overtaken: Overtaken, bench: Bench):
+    kept, gone = overtaken.remember(["Ann likes tea.", "Ben likes coffee."]).ids
+    overtaken.forget([kept, gone])
+    bench.pass_time(days=2)
+    overtaken.meanwhile = lambda: bench.memory().undo(kept)
+    assert overtaken.purge(86_400).memories == 1
+    assert [one.id for one in overtaken.memories()] == [kept]
+
+
+def test_a_group_of_which_one_changes_meanwhile_is_not_merged(overtaken: Overtaken, bench: Bench):
+    texts = ["Ann really likes green tea in the morning", "Ann really likes green tea in the morning now"]
+    ids = overtaken.remember(texts).ids
+    overtaken.meanwhile = lambda: bench.memory().update(ids[0], "Ann gave up tea.")
+    done = overtaken.compress(threshold=0.5)
+    assert (done.merges, [{one.kept, *one.merged} for one in done.skipped], done.after) == ([], [set(ids)], 2)
+    assert {one.text for one in overtaken.memories()} == {"Ann gave up tea.", texts[1]}
+
+
+def test_an_insight_does_not_say_what_was_erased_meanwhile(overtaken: Overtaken, bench: Bench):
+    ids = overtaken.remember([f"Carla moved the meeting to room {number}." for number in range(4)]).ids
+    overtaken.meanwhile = lambda: bench.memory().erase(ids[0])
+    assert all(ids[0] not in {source.record for source in one.evidence} for one in overtaken.reflect())
+    assert not any("room 0" in one.text for one in overtaken.memories())
+    assert overtaken.reflect() != []
+
+
+def test_a_plan_skips_what_has_changed_since(bench: Bench):
+    memory = bench.memory(gate=Gate(Policy(secrets="flag")))
+    secret = memory.remember("My password is hunter2-Xy77! for the server").id
+    for end in ".!":
+        memory.remember(f"Ann really likes green tea in the morning{end}", id=f"tea{end}")
+    plan = memory.audit().plan
+    assert sorted(one.verb for one in plan) == ["merge", "redact"]
+    memory.update(secret, "The server has no password any more.")
+    memory.undo(secret)
+    # The second version again, and not the one that was audited.
+    memory.update(secret, "The server is in Porto.")
+    done = memory.repair(plan)
+    assert (done.done, [one.record for one in done.skipped]) == (1, [secret])
+    assert {one.text.rstrip(".!") for one in memory.memories()} == {
+        "The server is in Porto",
+        "Ann really likes green tea in the morning",
+    }
+
+
+def test_the_steps_of_a_plan_do_not_hinder_each_other(memory: Memory):
+    texts = [f"Ann really likes green tea in the morning{end}" for end in ("", ".", "!", " .", "!!")]
+    for number, text in enumerate(texts):
+        memory.remember(text, id=f"tea {number}")
+    plan = memory.audit().plan
+    assert len(plan) == 4
+    assert memory.repair(plan).skipped == ()
+    assert memory.count() == 1
+
+
+def test_a_lost_vector_is_found_and_made_again(memory: Memory):
+    lost, kept = memory.remember(["Ann likes tea.", "Ben likes coffee."]).ids
+    memory.flush()
+    [record] = memory.backend.index.get(memory.space, [lost])
+    memory.backend.index.upsert([replace(record, vector=None)])
+    [problem] = memory.audit().problems
+    assert (problem.record, problem.kind, problem.code, problem.action.verb) == (lost, "broken", "vector", "embed")
+    assert memory.repair(memory.audit().plan).done == 1
+    memory.flush()
+    assert has_own_vector(memory, lost)
+    assert has_own_vector(memory, kept)
+    assert memory.audit().problems == ()
+
+
+def test_a_text_without_a_vector_of_its_own_has_lost_none(memory: Memory):
+    memory.remember("🎉🎉🎉")
+    memory.flush()
+    assert memory.audit().counts.get("broken") is None
+
+
+# Calls that are tried again
+
+
+def test_a_call_that_is_tried_again_changes_nothing_more(memory: Memory):
+    for _ in range(2):
+        memory.remember("Ann likes tea.", id="tea", speaker="Ann", metadata={"a": 1})
+    memory.flush()
+    memory.remember("Ann likes tea.", id="tea", speaker="Ann", metadata={"a": 1})
+    for _ in range(2):
+        memory.update("tea", "Ann likes cocoa.", importance=0.9)
+        memory.pin("tea")
+    assert [version.reason for version in memory.history("tea")] == ["updated", "pinned"]
+    memory.remember("Ann likes cocoa!", id="again")
+    for _ in range(2):
+        merged = memory.merge("tea", ["again"])
+    assert len([version for version in memory.history("tea") if version.reason == "merged"]) == 1
+    assert memory.forget("tea") == ["tea"]
+    assert memory.forget("tea") == []
+    assert memory.undo("tea").text == merged.text
+    with pytest.raises(Conflict):
+        memory.remember("Ann likes tea.", id="tea", speaker="Ann", metadata={"a": 1})
+
+
+def test_a_version_keeps_a_change_from_being_made_twice(memory: Memory):
+    id_ = memory.remember("Ann likes tea.").id
+    first = memory.update(id_, "Ann likes coffee.", version=1)
+    second = memory.feedback(id_, useful=True, version=first.version)
+    third = memory.undo(id_, version=second.version)
+    assert (first.version, second.version, third.version) == (2, 3, 4)
+    for change in (
+        lambda: memory.update(id_, "Ann likes water.", version=1),
+        lambda: memory.feedback(id_, useful=True, version=first.version),
+        lambda: memory.undo(id_, version=second.version),
+    ):
+        with pytest.raises(Conflict, match="version 4"):
+            change()
+    assert memory.get(id_) == third
+    assert memory.undo(id_).text == "Ann likes tea."
+
+
+# Erasing that is interrupted
+
+
+@pytest.mark.parametrize("erase", ["erase", "erase_all"])
+def test_an_erasure_is_whole_or_not_at_all_and_goes_on_where_it_was(
+    bench: Bench, erase: str, monkeypatch: pytest.MonkeyPatch
+):
+    memory = bench.memory()
+    id_ = memory.remember("Ann likes tea.").id
+    memory.update(id_, "Ann likes coffee.")
+    before = (memory.get(id_), len(memory.history(id_)))
+
+    def call(name: str) -> object:
+        return memory.erase(id_) if name == "erase" else memory.erase_all()
+
+    def fail(*args: object, **options: object) -> Any:
+        raise BackendError("the disk is full")
+
+    memory.uncache = fail
+    with pytest.raises(BackendError):
+        call(erase)
+    assert (memory.get(id_), len(memory.history(id_))) == before
+    memory.uncache = None
+    monkeypatch.setattr(memory.backend, "scrub", fail)
+    with pytest.raises(BackendError):
+        call(erase)
+    scrubbed: list[bool] = []
+    monkeypatch.setattr(memory.backend, "scrub", lambda: scrubbed.append(True))
+    assert bench.memory().purge(1e9).total == 0
+    assert scrubbed == [True]
+    with pytest.raises(NotFound):
+        memory.erase(id_)
+    assert scrubbed == [True]
+
+
+# A disk that fails
+
+ONE_COMMIT: dict[str, Callable[[Memory], object]] = {
+    "remember": lambda memory: memory.remember("Ben likes coffee.", id="new"),
+    "update": lambda memory: memory.update("tea", "Ann likes cocoa."),
+    "pin": lambda memory: memory.pin("tea"),
+    "merge": lambda memory: memory.merge("tea", ["again"]),
+    "forget": lambda memory: memory.forget("tea"),
+    "undo": lambda memory: suppressed(Conflict, lambda: memory.undo("tea", version=2)),
+    "feedback": lambda memory: suppressed(Conflict, lambda: memory.feedback("tea", useful=True, version=2)),
+    "erase": lambda memory: suppressed(NotFound, lambda: memory.erase("tea")),
+    "erase_all": lambda memory: memory.erase_all(),
+}
+
+
+def suppressed(error: type[Exception], call: Callable[[], object]) -> None:
+    with suppress(error):
+        call()
+
+
+def state(memory: Memory) -> object:
+    memory.flush()
+    found = sorted([*memory.memories(), *memory.page(forgotten=True).items], key=lambda one: one.id)
+    told = [(one.id, one.text, one.version, one.pinned, one.importance, one.evidence) for one in found]
+    vectors = [one.vector is not None for one in memory.backend.index.get(memory.space, [one.id for one in found])]
+    return told, [len(memory.history(one.id)) for one in found], vectors, memory.audit().problems
+
+
+@pytest.mark.parametrize("name", ONE_COMMIT)
+def test_a_write_that_failed_or_was_not_confirmed_can_be_tried_again(tmp_path: Path, name: str):
+    def opened(path: Path, vfs: str | None = None) -> Memory:
+        return Memory(SqliteBackend(path, vfs=vfs), "ann", embedder=HashEmbedder(16), clock=lambda: NOON)
+
+    def begun(path: Path, vfs: str | None = None) -> Memory:
+        memory = opened(path, vfs)
+        memory.remember("Ann likes tea.", id="tea", time=NOON)
+        memory.remember("Ann likes tea, really.", id="again", time=NOON)
+        memory.update("tea", "Ann likes green tea.")
+        memory.flush()
+        return memory
+
+    plain = begun(tmp_path / "plain.db")
+    ONE_COMMIT[name](plain)
+    wanted = state(plain)
+    plain.backend.close()
+    for error, countdown in itertools.product((apsw.FullError, apsw.IOError), range(1, 6)):
+        files, path = FaultyFiles(), tmp_path / f"{error.__name__}-{countdown}.db"
+        memory = begun(path, files.vfs_name)
+        before = state(memory)
+        with files.failing(countdown, error, lasting=False), suppress(BackendError):
+            ONE_COMMIT[name](memory)
+        # As a process leaves it that is killed now.
+        left = tmp_path / "left.db"
+        for ending in ("", "-wal"):
+            shutil.copy(f"{path}{ending}", f"{left}{ending}")
+        killed = opened(left)
+        assert state(killed) in (before, wanted)
+        for one in (killed, memory):
+            ONE_COMMIT[name](one)
+            assert state(one) == wanted
+            assert one.backend.check() == []
+            one.backend.close()
+        for file in tmp_path.glob("left.db*"):
+            shutil.rmtree(file) if file.is_dir() else file.unlink()

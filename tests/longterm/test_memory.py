@@ -755,7 +755,7 @@ class TestAudit:
             memory.backend.index.upsert([_raw(memory, text)])
         report = memory.audit()
         assert report.plan
-        assert memory.repair(report.plan) >= 1
+        assert memory.repair(report.plan).done >= 1
         assert len(memory.audit().plan) < len(report.plan)
 
 
@@ -889,7 +889,7 @@ def test_the_earlier_names_still_work(memory: Memory, monkeypatch: pytest.Monkey
         memory.settle()
     assert (memory.pending().words, memory.pending().vectors) == (0, 0)
     with pytest.warns(DeprecationWarning, match="call repair"):
-        assert memory.mend([]) == 0
+        assert memory.mend([]).done == 0
 
 
 def test_repair_takes_a_plan_and_not_the_whole_report(memory: Memory):
@@ -897,7 +897,7 @@ def test_repair_takes_a_plan_and_not_the_whole_report(memory: Memory):
     report: Any = memory.audit()
     with pytest.raises(InvalidInput, match=r"report\.plan, not AuditReport"):
         memory.repair(report)
-    assert memory.repair(report.plan) == 0
+    assert memory.repair(report.plan).done == 0
     wrong: Any
     for wrong in ("x", [1], [report]):
         with pytest.raises(InvalidInput, match="a plan holds actions"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -31,24 +32,24 @@ def ring_of(backend: Backend, slots: int = 4) -> Ring:
 def test_a_value_written_again_keeps_its_place(backend: Backend):
     ring = ring_of(backend)
     for name in "abcd":
-        ring.write({name: 1})
+        ring.write({name: b"1"})
     for number in range(10):
-        ring.write({"a": number}, may_exist=True)
-    assert (ring.count(), ring.read("a")) == (4, 9)
-    ring.write({"e": 1})
+        ring.write({"a": b"%d" % number})
+    assert (ring.count(), ring.read("a")) == (4, b"9")
+    ring.write({"e": b"1"})
     assert ring.read("a") is None
 
 
 def test_a_ring_that_was_made_smaller_drops_the_rest_at_the_next_write(backend: Backend):
     ring = ring_of(backend)
     for name in "abcd":
-        ring.write({name: 1})
+        ring.write({name: b"1"})
     small = ring_of(backend, 1)
-    small.write({"a": 2})
-    assert (small.count(), small.read("a")) == (1, 2)
+    small.write({"a": b"2"})
+    assert (small.count(), small.read("a")) == (1, b"2")
 
 
-steps = st.lists(st.tuples(st.sampled_from("wwwrd"), st.sampled_from("abcdefghij")), max_size=50)
+steps = st.lists(st.tuples(st.sampled_from("wwwd"), st.sampled_from("abcdefghij")), max_size=50)
 
 
 @given(steps, st.integers(1, 6), st.integers(1, 6))
@@ -57,27 +58,17 @@ def test_the_bound_holds_and_the_newest_stays(steps: list[tuple[str, str]], slot
         for size, part in ((slots, steps[:25]), (later, steps[25:])):
             ring = ring_of(backend, size)
             for step, name in part:
-                if step in "wr":
-                    ring.write({name: name}, may_exist=step == "r")
-                    assert ring.read(name) == name
+                if step == "w":
+                    ring.write({name: name.encode()})
+                    assert ring.read(name) == name.encode()
                 else:
                     ring.drop(name)
                     assert ring.read(name) is None
+                    assert all(entry.value != name for entry in backend.kv.scan(SPACE).items)
             if part and part[-1][0] != "d":
                 assert ring.count() <= size
         ring.clear()
         assert [entry.key for entry in backend.kv.scan(SPACE).items] == []
-
-
-def test_a_time_to_live_is_the_stores(backend: Backend):
-    ring = ring_of(backend)
-    ring.write({"a": 1}, ttl=100)
-    entry = backend.kv.get(SPACE, "ring.va")
-    assert entry is not None
-    assert entry.expires is not None
-    with pytest.raises(InvalidInput):
-        ring.write({"b": 1}, ttl=-1)
-    assert ring.read("b") is None
 
 
 @pytest.mark.parametrize("damage", ["ring.s0", "ring.ring"])
@@ -85,11 +76,11 @@ def test_a_time_to_live_is_the_stores(backend: Backend):
 def test_damage_costs_an_entry_at_most(backend: Backend, damage: str, value: object):
     ring = ring_of(backend)
     for name in "abcd":
-        ring.write({name: 1})
+        ring.write({name: b"1"})
     backend.kv.put(SPACE, damage, value)
     for name in "efghijkl":
-        ring.write({name: 1})
-        assert ring.read(name) == 1
+        ring.write({name: b"1"})
+        assert ring.read(name) == b"1"
     assert ring.count() <= 5
 
 
@@ -167,8 +158,13 @@ def test_what_is_forgotten_is_gone(backend: Backend):
     model = Counting()
     cache = EmbeddingCache(model, backend.kv, CACHE_SPACE)
     cache.embed(["keep", "secret"])
+    written = {entry.key: entry.value for entry in backend.kv.scan(CACHE_SPACE, limit=100).items}
     assert cache.forget(["secret", "never seen"]) == 1
     assert values(backend) == 1
+    left = {entry.key: entry.value for entry in backend.kv.scan(CACHE_SPACE, limit=100).items}
+    [gone] = [key.removeprefix("embedding.v") for key in written.keys() - left.keys()]
+    assert gone in written.values()
+    assert gone not in left.values()
     cache.embed(["keep", "secret"])
     assert model.asked == ["keep", "secret", "secret"]
     cache.clear()
@@ -184,7 +180,7 @@ def test_a_failing_model_leaves_nothing_behind(backend: Backend):
 
     with pytest.raises(ModelError):
         EmbeddingCache(Failing(), backend.kv, CACHE_SPACE).embed(["a"])
-    assert keys(backend) == []
+    assert keys(backend) == ["embedding.key"]
 
 
 def test_a_bound_that_is_none_is_refused(backend: Backend):
@@ -217,3 +213,24 @@ def test_processes_share_a_cache_and_its_bound(tmp_path: Path):
         cache = EmbeddingCache(model, backend.kv, CACHE_SPACE, most_entries=1000)
         cache.embed([f"text {number}" for number in range(45)])
         assert len(model.asked) == 45 - kept
+
+
+def test_no_digest_can_be_made_without_the_key_of_the_space(backend: Backend):
+    digests: list[set[str]] = []
+    for space in (CACHE_SPACE, Space("acme", "bob")):
+        EmbeddingCache(Counting(), backend.kv, space).embed(["secret"])
+        digests.append({key for key in keys(backend, space) if ".v" in key})
+    assert digests[0].isdisjoint(digests[1])
+    plain = {blake2b(b"8:countingsecret", digest_size=20).hexdigest(), blake2b(b"secret", digest_size=20).hexdigest()}
+    assert plain.isdisjoint(key.removeprefix("embedding.v") for key in digests[0])
+
+
+def test_what_was_stored_under_digests_without_a_key_is_dropped(backend: Backend):
+    backend.kv.put(CACHE_SPACE, "embedding.vabc", b"0" * 64)
+    backend.kv.put(CACHE_SPACE, "embedding.s0", "abc")
+    backend.kv.put(CACHE_SPACE, "embedding.ring", {"next": 1, "used": 1})
+    cache = EmbeddingCache(Counting(), backend.kv, CACHE_SPACE)
+    assert cache.forget(["anything"]) == 0
+    assert keys(backend) == []
+    cache.embed(["a"])
+    assert cache.forget(["a"]) == 1

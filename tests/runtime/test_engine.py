@@ -472,6 +472,28 @@ def test_settling_makes_the_vectors_of_documents_too(tmp_path: Path):
         assert m.knowledge.pending().vectors == 0
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_memories_that_change_in_four_threads_keep_their_vectors(tmp_path: Path, store: str):
+    with memwell.open(str(tmp_path / "app.db") if store == "sqlite" else store_url(tmp_path)) as m:
+        ids = m.remember([f"Ann keeps {number} bees." for number in range(40)]).ids
+        m.flush()
+
+        def change(part: int) -> None:
+            for times in range(2):
+                for id_ in ids[part::4]:
+                    m.update(id_, f"Ann keeps a goat of the name {id_} since {times}.")
+
+        threads = [threading.Thread(target=change, args=(part,)) for part in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        m.flush()
+        assert m.pending().vectors == 0
+        assert all(record.vector is not None for record in m.backend.index.get(m.space, ids))
+        assert m.audit().counts.get("broken", 0) == 0
+
+
 # Facts by hand, and prompts
 
 
@@ -541,6 +563,32 @@ def test_a_prompt_speaks_the_language_of_the_question_and_names_the_person(
     assert told in made
     assert ("参考材料" in made) == (told[0] == "是")
     assert "reference material" in engine.context(question, profile=profile, language="en").text()
+
+
+def test_a_prompt_holds_the_word_of_whom_it_is_asked_for(engine: memwell.Engine):
+    engine.remember("Ann eats no nuts.", id="said")
+    engine.remember("Ann eats nuts with every meal.", trust="tool", id="heard")
+    assert set(engine.context("What does Ann eat?", min_relevance=0.0).receipt.memories) == {"said", "heard"}
+    assert engine.context("What does Ann eat?", min_relevance=0.0, trust="user").receipt.memories == ["said"]
+    assert [one.id for one in engine.recall("What does Ann eat?", trust=["tool", "model"])] == ["heard"]
+    with pytest.raises(InvalidInput, match="trust"):
+        engine.recall("What does Ann eat?", trust="nobody")
+
+
+def test_what_is_erased_is_in_no_cache_whatever_embedder_is_used_now(tmp_path: Path):
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0, float(len(text))] for text in texts]
+
+    with memwell.open(tmp_path / "app.db", embedder=embed, work=False) as m:
+        id_ = m.remember("Ann is allergic to nuts.").id
+        m.flush()
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
+        inner = m.space / "memwell"
+        assert [one.key for one in m.backend.kv.scan(inner, limit=1000).items if one.key.startswith("embedding.v")]
+        m.erase(id_)
+        left = {one.key: one.value for one in m.backend.kv.scan(inner, limit=1000).items}
+        assert not [key for key in left if key.startswith("embedding.v")]
+        assert left["embedding.s0"] == ""
 
 
 def test_the_name_in_a_prompt_cannot_leave_its_line(engine: memwell.Engine):

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -41,9 +40,11 @@ from memwell.cli.terminal import (
     warn,
 )
 from memwell.errors import ConfigurationError, InvalidInput, NotFound
+from memwell.longterm.audit import Repaired
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
+from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
 from memwell.storage.urls import without_secrets
@@ -295,13 +296,14 @@ def audit_command(
     with opened(store, space) as engine:
         with progress_bar(say("auditing")) as progress:
             report = engine.audit(progress=lambda done: progress(done, None))
-        done = engine.repair(report.plan) if apply else 0
+        repaired = engine.repair(report.plan) if apply else Repaired(0)
     if as_json:
-        print_json({"counts": report.counts, "plan": report.plan, "repaired": done})
+        found = {"counts": report.counts, "plan": report.plan, "repaired": repaired.done, "skipped": repaired.skipped}
+        print_json(found)
         return
     console().print(Styled(visible(report.text(load_settings().language))))
     if apply:
-        console().print(say("repaired", done=done, planned=len(report.plan)))
+        console().print(say("repaired", done=repaired.done, planned=len(report.plan), skipped=len(repaired.skipped)))
 
 
 @app.command("export")
@@ -333,8 +335,8 @@ def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
         export_jsonl(engine.memory, sys.stdout.buffer)
         return
     # A download may break off, so nothing is printed before all of it is here.
-    with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:
-        file = Path(folder) / "export.jsonl"
+    with PrivateFolder("export") as folder:
+        file = folder / "export.jsonl"
         engine.export(file)
         with file.open("rb") as exported:
             shutil.copyfileobj(exported, sys.stdout.buffer)
@@ -354,6 +356,9 @@ def import_command(
     user: Annotated[
         str | None, typer.Option(help="Only what belongs to this user of mem0 or AgentScope. 只要某个用户的。")
     ] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Take memwell's own file at its word: trust, pins. 按原样导入自己的文件。")
+    ] = False,
     table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
     key_prefix: Annotated[
         str | None, typer.Option(help="Keys in Redis; LangChain's message_store: by default. Redis 键的前缀。")
@@ -372,7 +377,7 @@ def import_command(
             done = (
                 _from_url(engine, source, format_, table, key_prefix, user, progress)
                 if "://" in source
-                else engine.import_file(Path(source), format=format_, user=user, progress=progress)
+                else engine.import_file(Path(source), format=format_, user=user, trusted=trusted, progress=progress)
             )
         with console(stderr=True).status(say("embedding")):
             engine.flush()

@@ -157,8 +157,8 @@ _PHRASES = {
     ),
     "auditing": ("Auditing", "正在体检"),
     "repaired": (
-        "Done: {done} of {planned} steps. Each can be undone.",
-        "已执行 {planned} 步中的 {done} 步，均可撤销。",
+        "Done: {done} of {planned} steps. Each can be undone. Skipped, because the memory has changed: {skipped}.",
+        "已执行 {planned} 步中的 {done} 步，均可撤销。因记忆已改变而跳过：{skipped} 步。",
     ),
     "exporting": ("Exporting", "正在导出"),
     "exported": ("Wrote {count} items to {path}", "已将 {count} 条内容写入 {path}"),

@@ -10,7 +10,7 @@ changes nothing: its report has a plan, which ``Memory.repair`` carries out in o
 - stale: expired, or old, unimportant and never used. Proposed: forget; review when it is pinned.
 - secret: proposed: redact. Forgotten memories are checked too, because they still hold their text.
 - oversize: too long to be recalled whole. Proposed: shorten.
-- broken: unreadable traits, missing evidence, missing bytes. Proposed: review.
+- broken: unreadable traits, missing evidence, missing bytes. Proposed: review. A missing vector. Proposed: embed.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ _VERBS = {
     "redact": ("redact", "遮盖"),
     "merge": ("merge", "合并"),
     "forget": ("forget", "忘记"),
+    "embed": ("embed", "重新嵌入"),
     "shorten": ("shorten", "缩短"),
     "review": ("review", "人工查看"),
 }
@@ -77,6 +78,7 @@ _REASONS = {
         "{missing} of {of} blobs that it names are not in the store",
         "它指向的 {of} 份数据中有 {missing} 份不在存储中",
     ),
+    "vector": ("it has no vector, so only its words find it", "没有向量，只能按词语找到"),
     "replaced": ("it was replaced by {other}, which does not exist", "它被 {other} 取代，而后者不存在"),
 }
 _JUNK_IN_CHINESE = {
@@ -144,7 +146,7 @@ def _shown_examples(report: AuditReport, language: str) -> Iterator[str]:
             yield f"  {_NAMES[problem.kind][chinese]}: {problem.record}{quoted}: {why}: {verb}{into}"
 
 
-Verb: TypeAlias = Literal["redact", "merge", "forget", "shorten", "review"]
+Verb: TypeAlias = Literal["redact", "merge", "forget", "embed", "shorten", "review"]
 
 KINDS = ("secret", "junk", "duplicate", "near_duplicate", "contradiction", "stale", "oversize", "broken")
 """All kinds of problems, in the order of a report."""
@@ -154,7 +156,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a repair plan: what to do to one memory, and why.
 
     ``redact`` replaces its text by ``text``. ``merge`` removes it and moves its evidence to ``into``. ``forget`` removes
-    it. ``shorten`` and ``review`` need a person; ``others`` are the memories to compare it with.
+    it. ``embed`` makes its vector. ``shorten`` and ``review`` need a person; ``others`` are the memories to compare it
+    with. ``version`` and ``into_version`` are those that were audited: a memory that has changed since is skipped.
     """
 
     verb: Verb
@@ -164,6 +167,15 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     into: str = ""
     text: str = ""
     others: tuple[str, ...] = ()
+    version: int | None = None
+    into_version: int | None = None
+
+
+class Repaired(msgspec.Struct, frozen=True):
+    """What a repair did: the number of steps, and those that it skipped because their memories have changed or are gone."""
+
+    done: int
+    skipped: tuple[Action, ...] = ()
 
 
 class AuditProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,15 +253,17 @@ def audit(
     rules: Rules | None = None,
     known: Container[str] | None = None,
     blobs: Blobs | None = None,
+    without_vector: Container[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> AuditReport:
     """Check records. ``facts`` are contradictions of facts; ``known`` holds the ids of all messages and records.
 
-    Without ``known`` evidence is not checked, without ``blobs`` the bytes are not. ``progress`` is called with the number
-    of records read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
+    Without ``known`` evidence is not checked, without ``blobs`` the bytes are not. ``without_vector`` holds the ids of
+    memories that lack theirs. ``progress`` is called with the number of records read so far. Raises ``InvalidInput`` when
+    ``now`` is no datetime.
     """
     clashes = list(facts or ())
-    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs)
+    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs, without_vector)
     auditor.expect(clashes)
     for record in records:
         auditor.look_at(record)
@@ -283,15 +297,24 @@ class _Comparable(NamedTuple):
     id: str
     rank: tuple[bool, float, int, int]
     example: str
+    version: int
 
 
 class _Auditor:
     """One audit: it checks each record, and compares them at the end."""
 
-    def __init__(self, rules: Rules, now: datetime, known: Container[str] | None, blobs: Blobs | None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        now: datetime,
+        known: Container[str] | None,
+        blobs: Blobs | None,
+        without_vector: Container[str],
+    ) -> None:
         self.read = 0
         self.problems: list[AuditProblem] = []
         self._rules, self._now, self._known, self._blobs = rules, now, known, blobs
+        self._without_vector = without_vector
         self._gate = Gate(_lenient(rules.policy))
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
@@ -321,6 +344,8 @@ class _Auditor:
         self._look_for_secrets(seen)
         self._look_for_evidence(seen)
         self._look_for_bytes(seen)
+        if record.id in self._without_vector:
+            self._add(seen, "broken", "vector", "embed")
         if seen.traits.active and not self._is_junk(seen) and not self._is_stale(seen):
             self._look_at_size(seen)
             self._keep(seen)
@@ -383,7 +408,7 @@ class _Auditor:
         if traits.session or traits.blobs or len(query_terms(record.text)) < self._rules.fewest_words:
             return
         rank = (traits.pinned, _importance(traits), traits.uses + traits.useful, -self.read)
-        kept = _Comparable(record.space, record.id, rank, seen.example)
+        kept = _Comparable(record.space, record.id, rank, seen.example, traits.version)
         owner = (record.space, record.kind, traits.speaker)
         same = self._same.setdefault((*owner, fingerprint(record.text)), [])
         same.append(kept)
@@ -407,10 +432,13 @@ class _Auditor:
 
     def _merge(self, group: list[_Comparable], kind: str, code: str, verb: Verb) -> _Comparable:
         best = max(group, key=lambda kept: kept.rank)
-        target: dict[str, Any] = {"into": best.id} if verb == "merge" else {"others": (best.id,)}
+        target: dict[str, Any] = {"others": (best.id,)}
+        if verb == "merge":
+            target = {"into": best.id, "into_version": best.version}
         for kept in group:
             if kept is not best:
-                self._report(kept.space, kept.id, kind, code, verb, kept.example, {"other": best.id}, **target)
+                named = {"version": kept.version, **target}
+                self._report(kept.space, kept.id, kind, code, verb, kept.example, {"other": best.id}, **named)
         return best
 
     def contradict(self, facts: Iterable[Clash]) -> None:
@@ -431,7 +459,8 @@ class _Auditor:
         self, seen: _AuditedRecord, kind: str, code: str, verb: Verb, *, text: str = "", **details: Detail
     ) -> None:
         record = seen.record
-        self._report(record.space, record.id, kind, code, verb, seen.example, details, text=text)
+        version = seen.traits.version
+        self._report(record.space, record.id, kind, code, verb, seen.example, details, text=text, version=version)
 
     def _report(
         self,
@@ -497,7 +526,7 @@ def _planned(problems: Sequence[AuditProblem]) -> Iterator[Action]:
     """The actions in a consistent order. Secrets are also redacted in memories that are forgotten, because these stay."""
     gone: set[tuple[Space, str]] = set()
     stays: set[tuple[Space, str]] = set()
-    for verb in ("redact", "forget", "merge", "shorten", "review"):
+    for verb in ("redact", "forget", "merge", "embed", "shorten", "review"):
         for action in (problem.action for problem in problems if problem.action.verb == verb):
             mine = (action.space, action.record)
             if verb != "redact" and (mine in gone or (verb == "merge" and mine in stays)):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import NotFound
+from memwell.errors import Conflict, NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.facts import Facts
@@ -174,27 +174,32 @@ class MemoryBase:
 
     def _change(self, old: Record, reason: str, *, text: str | None = None, **fields: Any) -> Record:
         """Store the next version of a memory and keep the one before. ``fields`` are fields of its traits, and ``own``,
-        ``kind`` and ``time``.
+        ``kind`` and ``time``. A change that was made already makes no version, so that it can be tried again.
         """
         now = self.clock()
         own = fields.pop("own", own_metadata(old))
         kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
-        traits = traits_of(old)
-        if text is not None:
+        before, text = traits_of(old), old.text if text is None else text
+        if text != old.text:
             fields["stated"] = None
-        traits = replace(traits, version=traits.version + 1, changed=now, **fields)
-        new = replace(
-            old,
-            text=old.text if text is None else text,
-            kind=kind,
-            time=time,
-            metadata=with_traits(own, traits),
-            vector=old.vector if text is None or text == old.text else None,
-        )
+        traits = replace(before, **fields)
+        if (text, kind, time, own, traits) == (old.text, old.kind, old.time, own_metadata(old), before):
+            return old
+        traits = replace(traits, version=before.version + 1, changed=now)
+        vector = old.vector if text == old.text else None
+        new = replace(old, text=text, kind=kind, time=time, metadata=with_traits(own, traits), vector=vector)
         with self.backend.transaction():
             self._keep_version(old, now, reason)
-            self.backend.index.upsert([new])
+            self._put(new, old)
         return new
+
+    def _put(self, record: Record, old: Record | None = None) -> None:
+        """Store a memory, with an entry for its vector unless that of the ``old`` text serves. Call it inside a
+        transaction: each text has an entry of its own, behind the one that a worker may be at.
+        """
+        self.backend.index.upsert([record])
+        if record.vector is None and (old is None or old.text != record.text):
+            self.indexer.journal.write([pending_vector(record.id)])
 
     def _keep_version(self, old: Record, now: datetime, reason: str) -> None:
         kept = {
@@ -237,16 +242,18 @@ class MemoryBase:
         memories = {record.id for record in self.backend.index.get(self.space, sorted(named))}
         return list(dict.fromkeys([*(record.id for record in listed), *sorted(named - memories)]))
 
-    def _queue_vectors(self, records: Sequence[Record]) -> None:
-        """Queue the vectors of changed memories for the worker."""
-        if self.embedder is not None and records:
-            self.indexer.journal.write([pending_vector(record.id) for record in records])
-            self._notify(self.space)
-
 
 def version_key(id_: str, number: int | None) -> str:
     """The key of a version; without a number, the prefix of all versions of a memory."""
     return inner_key(_VERSION, id_) + ("" if number is None else f"{number:08d}")
+
+
+def check_version(record: Record, version: int | None) -> Record:
+    """The memory itself. Raises ``Conflict`` when it is not at this version; None is any version."""
+    found = traits_of(record).version
+    if version is not None and found != version:
+        raise Conflict(f"the memory {record.id!r} is at version {found}, not {version!r}: it has changed")
+    return record
 
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:

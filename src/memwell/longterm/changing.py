@@ -15,10 +15,10 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike, Where, as_filter, id_begins_with, record_test
 from memwell.language.claims import claims
-from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.base import MemoryBase, as_ids, check_version, version_key
 from memwell.longterm.embedding import STAGED
-from memwell.longterm.gate import TRUSTS
-from memwell.longterm.indexing import ALIAS
+from memwell.longterm.gate import STATES_FACTS, TRUSTS
+from memwell.longterm.indexing import ALIAS, DEAD
 from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.remembering import check_evidence
@@ -101,8 +101,12 @@ class Changer(MemoryBase):
         evidence: Iterable[Evidence] | None = None,
         trust: str | None = None,
         reason: str = "updated",
+        version: int | None = None,
     ) -> Recalled:
-        """Change the given fields of a memory and return it. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
+        """Change the given fields of a memory and return it; a change that was made already changes nothing.
+
+        Raises ``NotFound``, ``InvalidInput`` for a bad value, and ``Conflict`` when it is not at ``version``, if given.
+        """
         fields: dict[str, Any] = {}
         if metadata is not None:
             fields["own"] = check_metadata(metadata)
@@ -120,14 +124,14 @@ class Changer(MemoryBase):
             check_text(text, "a memory's text")
         self.catch_up()
         with self.backend.transaction():
-            old = self._live(id_)
+            old = check_version(self._live(id_), version)
             if text is not None:
                 text, fields["flags"] = self._judged(text, old)
             new = self._change(old, reason, text=text, **fields)
             if text is not None and text != old.text:
                 self._relearn(old, new)
-        if new.vector is None and old.vector is not None:
-            self._queue_vectors([new])
+        if text is not None and new.vector is None:
+            self._notify(self.space)
         return as_recalled(new)
 
     def _judged(self, text: str, old: Record) -> tuple[str, tuple[str, ...]]:
@@ -142,8 +146,9 @@ class Changer(MemoryBase):
         # Deleted for good: undo() learns the old text again, and nothing else may restore its facts.
         self.indexer.facts.withdraw([old.id], final=True)
         self.backend.kv.delete(self._inner, self.indexer.duplicate_key(old))
+        self.backend.kv.delete(self._inner, inner_key(DEAD, old.id))
         traits = traits_of(new)
-        if traits.trust in ("user", "document"):
+        if traits.trust in STATES_FACTS:
             found = claims(new.text, speaker=traits.speaker, time=new.time)
             self.indexer.facts.learn(found, record=new.id, learned_at=self.clock())
 
@@ -161,12 +166,15 @@ class Changer(MemoryBase):
             changed = self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned)
         return as_recalled(changed)
 
-    def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
-        """Say whether a recalled memory helped, which moves its importance. Raises ``NotFound`` and ``InvalidInput``."""
+    def feedback(self, id_: str, /, *, useful: bool, version: int | None = None) -> Recalled:
+        """Say whether a recalled memory helped, which moves its importance.
+
+        Raises ``NotFound``, ``InvalidInput``, and ``Conflict`` when it is not at ``version``, if given.
+        """
         check_flag(useful, "useful")
         self.catch_up()
         with self.backend.transaction():
-            old = self._live(id_)
+            old = check_version(self._live(id_), version)
             traits = traits_of(old)
             changed = self._change(
                 old,
@@ -208,19 +216,24 @@ class Changer(MemoryBase):
         self.catch_up()
         with self.backend.transaction():
             records = {record.id: record for record in map(self._stored, wanted)}
-            hidden = [record for record in records.values() if traits_of(record).active]
-            for record in hidden:
-                self._change(record, reason, status=FORGOTTEN)
-            self.indexer.facts.withdraw(self._sources(hidden), final=False)
+            return self._hide(records.values(), reason)
+
+    def _hide(self, records: Iterable[Record], reason: str) -> list[str]:
+        """Forget those that are not forgotten; their ids. Call it inside a transaction."""
+        hidden = [record for record in records if traits_of(record).active]
+        for record in hidden:
+            self._change(record, reason, status=FORGOTTEN)
+        self.indexer.facts.withdraw(self._sources(hidden), final=False)
         return [record.id for record in hidden]
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
-        """Forget what a policy selects, or with ``dry_run`` only report it."""
+        """Forget what a policy selects, or with ``dry_run`` only report it. What changes meanwhile is kept."""
         check_type(policy, Forgetting, "forget_by takes a Forgetting")
         now = self.clock()
         wanted = as_filter(policy.where)
         fits = None if wanted is None else record_test(wanted)
         worth: dict[str, tuple[float, str]] = {}
+        versions: dict[str, int] = {}
         kept = 0
         for record in self._active():
             reason = _reason(record, policy, now) if fits is None or fits(record) else None
@@ -228,30 +241,39 @@ class Changer(MemoryBase):
                 kept += 1
             else:
                 worth[record.id] = (_worth(record), reason)
+                versions[record.id] = traits_of(record).version
         chosen = sorted(worth, key=lambda id_: (worth[id_][0], id_))[: policy.most]
         if chosen and not dry_run:
-            self.forget(chosen, reason="forgotten by a policy")
+            with self.backend.transaction():
+                found = self.backend.index.get(self.space, chosen)
+                same = [one for one in found if traits_of(one).version == versions[one.id]]
+                chosen = self._hide(same, "forgotten by a policy")
         return Forgotten({id_: worth[id_][1] for id_ in chosen}, kept + len(worth) - len(chosen), dry_run)
 
-    def undo(self, id_: str, /) -> Recalled:
-        """Take the last change of a memory back. Raises ``NotFound`` when it never changed or has expired."""
+    def undo(self, id_: str, /, *, version: int | None = None) -> Recalled:
+        """Take the last change of a memory back. Raises ``NotFound`` when it never changed or has expired, and
+        ``Conflict`` when it is not at ``version``, if given.
+        """
         self.catch_up()
         with self.backend.transaction():
-            current = self._lasting(id_)
+            current = check_version(self._lasting(id_), version)
             versions = self._versions(current.id)
             if not versions:
                 raise NotFound(f"the memory {id_!r} was never changed: there is nothing to undo")
             last = versions[-1].record
             same = last.text == current.text
-            restored = replace(last, vector=current.vector if same else None)
-            self.backend.index.upsert([restored])
+            # The number goes on, so that a plan made for the version taken back does not fit the next one.
+            traits = replace(traits_of(last), version=traits_of(current).version + 1)
+            metadata = with_traits(own_metadata(last), traits)
+            restored = replace(last, vector=current.vector if same else None, metadata=metadata)
+            self._put(restored, current)
             self.backend.kv.delete(self._inner, version_key(current.id, traits_of(last).version))
             if not same:
                 self._relearn(current, restored)
             elif traits_of(restored).active and not traits_of(current).active:
                 self.indexer.facts.restore(self._sources([restored]))
         if not same:
-            self._queue_vectors([restored])
+            self._notify(self.space)
         return as_recalled(restored)
 
     aupdate = asyncify(update)
@@ -320,6 +342,10 @@ class Erased(msgspec.Struct, frozen=True):
         return self.memories + self.derived + self.versions + self.facts + self.receipts + self.blobs
 
 
+_UNSCRUBBED = "unscrubbed"
+"""The key that says that something was erased and may still be in the store's files."""
+
+
 class Eraser(MemoryBase):
     """Erases memories and everything derived from them."""
 
@@ -331,54 +357,69 @@ class Eraser(MemoryBase):
 
         Raises ``NotFound`` for an unknown id, and then removes nothing.
         """
+        wanted = as_ids(ids)
         self.settle_journal()
-        records = {record.id: record for record in map(self._found, as_ids(ids))}
-        return self._erase(records)
+        return self._erase(lambda: map(self._stored, wanted))
 
     def erase_where(self, where: FilterLike) -> Erased:
         """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for an empty filter."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
+        wanted = as_filter(where)
         self.settle_journal()
-        return self._erase({record.id: record for record in self._all(as_filter(where))})
+        return self._erase(lambda: self._all(wanted))
 
     def erase_all(self) -> Erased:
-        """Remove all memories of the space, for good."""
+        """Remove all memories of the space, for good, in one transaction."""
         self.settle_journal()
-        erased = self._erase({record.id: record for record in self._all()})
-        self._drop_keys("")
-        self.backend.scrub()
-        return erased
+        return self._erase(self._all, everything=True)
 
     def settle_journal(self) -> None:
-        """Index and drop all journal entries, so that an erasure finds everything."""
+        """Index and drop all journal entries, so that an erasure finds everything, and finish an interrupted one."""
         self.indexer.catch_up(embed_at_most=0)
         self.indexer.give_up_vectors()
         self.indexer.journal.drop_done()
+        self._finish_erasure()
 
-    def _erase(self, records: dict[str, Record]) -> Erased:
-        derived = self._derived(set(records))
-        gone = {**records, **derived}
-        ids = list(gone)
+    def _erase(self, find: Callable[[], Iterable[Record]], *, everything: bool = False) -> Erased:
+        """Erase what ``find`` finds inside the transaction; nothing is removed when it raises."""
         with self.backend.transaction():
+            records = {record.id: record for record in find()}
+            derived = self._derived(set(records))
+            gone = {**records, **derived}
+            ids = list(gone)
             self._unlink(set(ids))
             every = [*gone.values(), *(version.record for id_ in ids for version in self._versions(id_))]
             blobs = self._drop_attached(gone, every)
             erased = self.indexer.facts.erase(self._sources(gone.values()))
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
-                self.backend.kv.delete(self._inner, self.indexer.duplicate_key(record))
-                self.backend.kv.delete(self._inner, inner_key(STAGED, record.id))
-                self.indexer.tokens.delete(record.id)
-                for evidence in traits_of(record).evidence:
-                    self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
+                self._drop_keys_of(record)
             self.backend.index.delete(self.space, ids)
+            texts = [self.indexer.embedded_text(record) for record in every]
+            cached = self.uncache(ids, texts) if self.uncache is not None else 0
+            if everything:
+                self._drop_keys("")
+            self.backend.kv.put(self._inner, _UNSCRUBBED, True)
         self._snapshots.forget(self.space)
         self._echoes.forget(ids)
-        texts = [self.indexer.embedded_text(record) for record in every]
-        cached = self.uncache(ids, texts) if self.uncache is not None else 0
-        self.backend.scrub()
+        self._finish_erasure()
         return Erased(len(records), len(derived), kept, erased.statements, cached, blobs)
+
+    def _finish_erasure(self) -> None:
+        """Remove what was erased from the store's files too, unless that was done."""
+        if self.backend.kv.get(self._inner, _UNSCRUBBED) is not None:
+            self.backend.scrub()
+            self.backend.kv.delete(self._inner, _UNSCRUBBED)
+
+    def _drop_keys_of(self, record: Record) -> None:
+        kv = self.backend.kv
+        kv.delete(self._inner, self.indexer.duplicate_key(record))
+        for prefix in (STAGED, DEAD):
+            kv.delete(self._inner, inner_key(prefix, record.id))
+        self.indexer.tokens.delete(record.id)
+        for evidence in traits_of(record).evidence:
+            kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
 
     def _drop_attached(self, gone: Mapping[str, Record], every: Sequence[Record]) -> int:
         """Delete the features and blobs of erased memories, except blobs that others use. Returns how many blobs.
@@ -434,14 +475,20 @@ class Eraser(MemoryBase):
         """
         check_number(retention_s, "a retention in seconds", most=math.inf)
         now = self.clock()
-        over: list[str] = []
-        for record in self._all():
+
+        def is_over(record: Record) -> bool:
             traits = traits_of(record)
             hidden_for = (now - (traits.changed or now)).total_seconds()
             forgotten = traits.status == FORGOTTEN and hidden_for > retention_s
-            if forgotten or (traits.expires is not None and traits.expires <= now):
-                over.append(record.id)
-        return self.erase(over) if over else Erased()
+            return forgotten or (traits.expires is not None and traits.expires <= now)
+
+        self._finish_erasure()
+        over = [record.id for record in self._all() if is_over(record)]
+        if not over:
+            return Erased()
+        self.settle_journal()
+        # One that was restored meanwhile stays.
+        return self._erase(lambda: filter(is_over, self.backend.index.get(self.space, over)))
 
     aerase = asyncify(erase)
     aerase_where = asyncify(erase_where)

@@ -7,6 +7,7 @@ it is the model's sentence, if every memory it cites is one it was given.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, wit
 from memwell.messages import human, system
 from memwell.records import Record, paged
 from memwell.values import check_count, check_metadata, is_finite
+
+_log = logging.getLogger("memwell.longterm")
 
 INSIGHT = "insight"
 _MOST_EVIDENCE = 64
@@ -78,6 +81,8 @@ class Compression(msgspec.Struct, frozen=True):
     merges: list[Merge]
     before: int
     dry_run: bool
+    skipped: list[Merge] = []
+    """Merges that were not made because one of their memories changed meanwhile."""
 
     @property
     def after(self) -> int:
@@ -93,8 +98,8 @@ class Consolidator(Rememberer):
     ) -> Compression:
         """Merge memories that are nearly the same into one of them, a pinned or the longest; messages are left alone.
 
-        ``threshold`` is the least similarity, from 0 to 1; ``where`` (over the metadata) selects what may be merged. Raises
-        ``InvalidInput`` for an invalid threshold or filter.
+        ``threshold`` is the least similarity, from 0 to 1; ``where`` (over the metadata) selects what may be merged. A
+        group of which a memory changes meanwhile is skipped. Raises ``InvalidInput`` for an invalid threshold or filter.
         """
         if not is_finite(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
@@ -106,10 +111,26 @@ class Consolidator(Rememberer):
         }
         groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
         merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
-        if not dry_run:
-            for merge in merges:
+        if dry_run:
+            return Compression(merges, len(records), dry_run)
+        made = [merge for merge in merges if self._merge_unchanged(merge, records)]
+        return Compression(made, len(records), dry_run, [merge for merge in merges if merge not in made])
+
+    def _merge_unchanged(self, merge: Merge, records: Mapping[str, Record]) -> bool:
+        """Merge memories that are as they were read; whether they were."""
+        with self.backend.transaction():
+            unchanged = self._are_unchanged([records[id_] for id_ in (merge.kept, *merge.merged)])
+            if unchanged:
                 self._merge(merge.kept, merge.merged)
-        return Compression(merges, len(records), dry_run)
+        return unchanged
+
+    def _are_unchanged(self, read: Sequence[Record]) -> bool:
+        """Whether memories are as they were read. Call it inside the transaction that relies on it."""
+        now = {one.id: one for one in self.backend.index.get(self.space, [one.id for one in read])}
+        return all(
+            one.id in now and (now[one.id].text, traits_of(now[one.id]).version) == (one.text, traits_of(one).version)
+            for one in read
+        )
 
     def merge(self, kept: str, others: Iterable[str]) -> Recalled:
         """Merge others into one memory: it gets their evidence, and they are marked as replaced."""
@@ -120,6 +141,8 @@ class Consolidator(Rememberer):
     def _merge(self, into: str, ids: Sequence[str]) -> Record:
         with self.backend.transaction():
             kept, others = self._stored(into), [self._stored(id_) for id_ in ids]
+            # One that was merged into it before is not counted again.
+            others = [other for other in others if traits_of(other).replaced_by != into]
             traits = traits_of(kept)
             evidence = list(traits.evidence)
             for other in others:
@@ -144,8 +167,9 @@ class Consolidator(Rememberer):
     ) -> list[Recalled]:
         """Derive insights: what changed twice within a year, and each matter that at least ``least`` memories mention.
 
-        An insight names the memories it is based on, and is updated when these change. ``where`` (over the metadata)
-        selects the memories; insights get ``metadata``, and those with other metadata are separate.
+        An insight names the memories it is based on, and is updated when these change; one of whose memories changed
+        while it was written is left out. ``where`` (over the metadata) selects the memories; insights get ``metadata``,
+        and those with other metadata are separate.
         """
         check_count(least, "least")
         check_count(most, "most")
@@ -157,7 +181,8 @@ class Consolidator(Rememberer):
             text, used = self._insight(matter, about, over)
             if text:
                 found.append((matter, text, used))
-        return [self._store_insight(_insight_id(matter, own), text, used, own) for matter, text, used in found[:most]]
+        stored = (self._store_insight(_insight_id(matter, own), text, used, own) for matter, text, used in found[:most])
+        return [one for one in stored if one is not None]
 
     def _changes(self, records: Sequence[Record]) -> Iterator[tuple[str, str, Sequence[Record]]]:
         """What changed at least twice within a year, by the facts of these memories: the matter, the words, the sources."""
@@ -200,9 +225,13 @@ class Consolidator(Rememberer):
         verdict = self._gate.judge(text, speaker="", trust="model")
         return (verdict.text, used) if verdict.accepted and used and len(text) <= 1000 else None
 
-    def _store_insight(self, id_: str, text: str, used: Sequence[Record], own: dict[str, Any]) -> Recalled:
+    def _store_insight(self, id_: str, text: str, used: Sequence[Record], own: dict[str, Any]) -> Recalled | None:
         evidence = tuple(Evidence(record=record.id) for record in used[:_MOST_EVIDENCE])
         with self.backend.transaction():
+            if not self._are_unchanged(used):
+                # It may say what was erased or corrected meanwhile.
+                _log.info("the insight %r is left out: a memory that it is based on has changed", id_)
+                return None
             known = self.backend.index.get(self.space, [id_])
             if known:
                 traits = traits_of(known[0])
@@ -211,12 +240,13 @@ class Consolidator(Rememberer):
                 record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
             else:
                 record = self._new_insight(id_, text, evidence, own)
-        self._queue_vectors([record])
+        if record.vector is None:
+            self._notify(self.space)
         return as_recalled(record)
 
     def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...], own: dict[str, Any]) -> Record:
         record = derived_record(self, id_, text, INSIGHT, evidence, own)
-        self.backend.index.upsert([record])
+        self._put(record)
         return record
 
     acompress = asyncify(compress)

@@ -374,7 +374,9 @@ def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 Handling: TypeAlias = Literal["flag", "redact", "refuse"]
-TRUSTS = ("derived", "document", "model", "tool", "user")
+TRUSTS = ("derived", "document", "imported", "model", "tool", "user")
+STATES_FACTS = frozenset(("document", "imported", "user"))
+"""Texts of a model or a tool are remembered, but are no evidence about a person."""
 """The possible sources of a text: see ``memwell.longterm.traits.Traits``."""
 
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -26,7 +27,7 @@ from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
-from memwell.longterm.gate import fingerprint
+from memwell.longterm.gate import STATES_FACTS, fingerprint
 from memwell.longterm.journal import (
     Journal,
     JournalMarks,
@@ -312,7 +313,6 @@ class Indexer:
         self._tries = 0
         self._asked: tuple[SaidText, ...] = ()
         self._answered: list[Extracted] = []
-        self._skips_known = False
         self.embedders = Embedders(backend.kv, self._inner, embedder, wanted_embedder)
         # A function and not a method: a reference to itself would be a cycle that only the garbage collector frees.
         self._mark_failed = partial(_mark_failed, backend.kv, self._inner)
@@ -358,9 +358,8 @@ class Indexer:
 
     def work_off(self) -> int:
         """Process one batch of the journal. Returns how many entries it advanced."""
-        if self._embedder is not None and not self._skips_known:
+        if self._embedder is not None:
             queue_skipped(self._backend, self._space, self.journal)
-            self._skips_known = True
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
             return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
@@ -401,8 +400,7 @@ class Indexer:
 
     def _claims(self, records: Sequence[Record], chat: ChatModel | None) -> list[list[Claim]]:
         """The claims of memories. The chat model is used in the background only, because it is slow."""
-        # Texts of a model or a tool are remembered, but are no evidence about a person.
-        trusted = {place for place, one in enumerate(records) if traits_of(one).trust in ("user", "document")}
+        trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
         said = {
             place: SaidText(one.text, traits_of(one).speaker, one.time, self._preceding(place, records))
             for place, one in enumerate(records)
@@ -433,7 +431,7 @@ class Indexer:
     def _read(self, entry: Message) -> Record | None:
         """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
         try:
-            return _record(self._space, entry)
+            return record_of(self._space, entry)
         except (msgspec.ValidationError, InvalidInput) as error:
             _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
             self._mark_failed(entry.id, str(error))
@@ -521,6 +519,16 @@ class Indexer:
             _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
 
+    def embeddable(self, records: Iterable[Record]) -> frozenset[str]:
+        """The ids of those whose text has a vector by the embedder of the space: a text of signs alone has none."""
+        found: set[str] = set()
+        left = iter(records)
+        while batch := list(islice(left, BATCH)):
+            made = self._vectors(batch)
+            texts = () if made is None else made.texts
+            found.update(one.id for one, text in zip(batch, texts, strict=False) if text.row.any())
+        return frozenset(found)
+
     def _embed_indexed(self, marks: JournalMarks) -> int:
         """Make the vectors of the next memories that have words but no vector."""
         pending, records = self._without_vectors(marks)
@@ -538,9 +546,8 @@ class Indexer:
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
                     self._give(records, made)
-                elif records and not self._skips_known:
+                elif records:
                     note_skipped(self._backend, self._space)
-                    self._skips_known = True
         except Conflict:
             _log.debug("another worker has moved the journal of %r on", self._space)
         return len(pending)
@@ -552,9 +559,10 @@ class Indexer:
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
     def _give(self, records: Sequence[Record], made: _Embedded) -> None:
-        """Store vectors, except for memories that changed since they were read."""
+        """Store vectors, except for memories that changed since they were read: each has a pending entry of its own."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
-        same = [one for one in self._backend.index.get(self._space, list(texts)) if one.text == texts[one.id][0].text]
+        found = self._backend.index.get(self._space, list(texts))
+        same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]
         self._backend.index.upsert([_with_vector(one, texts[one.id][1]) for one in same])
         self._store_tokens(made.model, texts.values(), {one.id for one in same})
 
@@ -571,8 +579,8 @@ class Indexer:
         if not pending or all(made is None for made in rows.values()):
             return 0
         self._tries = 0
-        with self._backend.transaction():
-            self.journal.advance(self.journal.marks(), embedded=_end(pending))
+        with suppress(Conflict), self._backend.transaction():
+            self.journal.advance(marks, embedded=_end(pending))
             for record in records:
                 made = rows[record.id]
                 if made is None:
@@ -640,7 +648,7 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
     return None
 
 
-def _record(space: Space, entry: Message) -> Record:
+def record_of(space: Space, entry: Message) -> Record:
     """The memory of a journal entry."""
     carried: dict[str, Any] = entry.metadata
     traits = msgspec.convert(carried.get(KEY, {}), Traits)

@@ -95,9 +95,9 @@ class Journal:
             if not fresh:
                 return
 
-    def holds(self, id_: str) -> bool:
-        """Whether an entry of this id is in the journal."""
-        return bool(self._log.read(self._thread, ids=[id_]))
+    def read(self, id_: str) -> Message | None:
+        """The entry of this id, if it is in the journal."""
+        return next(iter(self._log.read(self._thread, ids=[id_])), None)
 
     def marks(self) -> JournalMarks:
         """How far the journal is processed."""

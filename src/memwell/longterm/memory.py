@@ -7,21 +7,23 @@ forgotten memories are kept until they are erased.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import InvalidInput, NotFound
-from memwell.filters import AllOf, Where
-from memwell.longterm.audit import Action, AuditReport, Rules, audit
-from memwell.longterm.base import MemoryBase
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.filters import id_begins_with
+from memwell.longterm.audit import Action, AuditReport, Repaired, Rules, audit
+from memwell.longterm.base import MemoryBase, check_version
 from memwell.longterm.changing import Changer, Eraser
 from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
+from memwell.longterm.journal import pending_vector
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recall import RecallingMemory
+from memwell.longterm.traits import traits_of
+from memwell.records import paged
 from memwell.values import as_utc, check_items, shown
 
 
@@ -46,50 +48,86 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
         """Check the whole memory for junk, duplicates, contradictions, secrets and more; the report has a repair plan."""
         conflicts, blobs = self.facts.conflicts(), self.backend.blobs
-        return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules, blobs=blobs, progress=progress)
+        lost = self._without_vector()
+        return audit(
+            self._all(),
+            facts=conflicts,
+            now=self.clock(),
+            rules=rules,
+            blobs=blobs,
+            without_vector=lost,
+            progress=progress,
+        )
 
-    def repair(self, actions: list[Action]) -> int:
-        """Carry out the plan of an audit. Returns how many steps were done. ``undo`` takes each step back.
+    def _without_vector(self) -> frozenset[str]:
+        """The ids of memories that have no vector though their text has one, and though none is pending."""
+        info = self.backend.index.info(self.space)
+        if self.embedder is None or info.vectors >= info.records or self.pending().vectors:
+            return frozenset()
+        failed = frozenset(self.failures())
+        return self.indexer.embeddable(one for one in self._all() if one.vector is None and one.id not in failed)
 
-        Raises ``InvalidInput``, and does nothing, for what is no list of actions, such as the whole report, and for an
-        action of another space.
+    def repair(self, actions: list[Action]) -> Repaired:
+        """Carry out the plan of an audit. ``undo`` takes each step back, except that of a vector.
+
+        A memory that was changed, forgotten or erased since the audit is skipped. Raises ``InvalidInput``, and does
+        nothing, for what is no list of actions, such as the whole report, and for an action of another space.
         """
         plan = check_items(actions, Action, "a plan holds actions: repair takes that of an audit, report.plan")
         for action in plan:
             if action.space != self.space:
                 raise InvalidInput(f"the plan is for the space {action.space!r}, and this is {self.space!r}")
-        done = 0
+        done, skipped, made = 0, list[Action](), dict[str, int]()
         for action in plan:
-            # A memory that was forgotten or erased since the audit needs no repair.
-            with suppress(NotFound):
-                done += self._repaired(action)
-        return done
+            try:
+                done += self._repaired(action, made)
+            except (NotFound, Conflict):
+                skipped.append(action)
+        return Repaired(done, tuple(skipped))
 
     def failures(self) -> list[str]:
         """The ids of memories whose text the embedder refuses; only their words find them."""
-        where = AllOf((Where("@id", "ge", DEAD), Where("@id", "lt", DEAD + "\U0010ffff")))
-        page = self.backend.kv.scan(self._inner, where=where, limit=1000)
-        return [str(cast("dict[str, Any]", entry.value)["id"]) for entry in page.items]
+        where = id_begins_with(DEAD)
+        notes = paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=1000, cursor=cursor))
+        return [str(cast("dict[str, Any]", entry.value)["id"]) for entry in notes]
 
     def _check_free(self, id_: str) -> None:
         """As in the base class, but an expired memory is erased to free its id."""
-        if self._is_taken(id_):
-            self.catch_up()
-            if any(self._has_expired(record) for record in self.backend.index.get(self.space, [id_])):
-                self.erase(id_)
-        super()._check_free(id_)
+        self.catch_up()
+        if any(self._has_expired(record) for record in self.backend.index.get(self.space, [id_])):
+            self.erase(id_)
+        else:
+            super()._check_free(id_)
 
-    def _repaired(self, action: Action) -> bool:
+    def _repaired(self, action: Action, made: dict[str, int]) -> bool:
+        """Carry out a step; whether anything was done. ``made`` are the versions that earlier steps of the plan made.
+
+        Raises ``Conflict`` when a memory has changed since the audit.
+        """
+        if action.verb in ("review", "shorten"):
+            # A person has to decide these.
+            return False
+        self.catch_up()
+        with self.backend.transaction():
+            planned = {action.record: action.version, action.into: action.into_version}
+            named = [id_ for id_ in planned if id_]
+            for id_ in named:
+                check_version(self._stored(id_), made.get(id_, planned[id_]))
+            done = self._carried_out(action)
+            made.update({id_: traits_of(self._stored(id_)).version for id_ in named})
+        return done
+
+    def _carried_out(self, action: Action) -> bool:
         match action.verb:
             case "forget":
                 return bool(self.forget(action.record, reason=f"audit: {action.reason}"))
             case "merge":
                 self.merge(action.into, [action.record])
-            case "redact":
+            case "embed":
+                self.indexer.journal.write([pending_vector(action.record)])
+                self._notify(self.space)
+            case _:
                 self.update(action.record, action.text, reason=f"audit: {action.reason}")
-            case "review" | "shorten":
-                # A person has to decide these.
-                return False
         return True
 
     aprofile = asyncify(profile)

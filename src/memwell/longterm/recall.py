@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from memwell._asyncify import asyncify
 from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
-from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, record_test
+from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.asking import separate_questions
 from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
+from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import CORRECTED_WITHIN
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
@@ -50,7 +51,7 @@ from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
-from memwell.values import as_utc, check_count, check_id, check_list, check_number, check_text, check_type
+from memwell.values import as_utc, check_count, check_id, check_known, check_list, check_number, check_text, check_type
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
@@ -107,6 +108,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
     superseded_by: str = ""
     """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
+    version: int = 1
+    """How often it was changed, from 1 on; ``update``, ``undo`` and ``feedback`` take it to change no other version."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
@@ -150,6 +153,7 @@ class RecallingMemory(MemoryBase):
         since: datetime | None = None,
         until: datetime | None = None,
         where: FilterLike | None = None,
+        trust: str | Iterable[str] | None = None,
         as_of: datetime | None = None,
         now: datetime | None = None,
         weights: Weights | None = None,
@@ -158,10 +162,10 @@ class RecallingMemory(MemoryBase):
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
-        ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive) and ``where`` (over the
-        metadata) restrict it; ``as_of`` asks what was known at that time; ``now`` is the reference for words such as
-        *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out. Raises ``InvalidInput`` for an
-        invalid query or filter.
+        ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive), ``where`` (over the
+        metadata) and ``trust`` (whose word it is) restrict it; ``as_of`` asks what was known at that time; ``now`` is the
+        reference for words such as *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out.
+        Raises ``InvalidInput`` for an invalid query or filter.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
@@ -169,7 +173,7 @@ class RecallingMemory(MemoryBase):
         check_number(diversity, "diversity")
         check_type(weights, (Weights, NoneType), "weights must be Weights")
         moment = self.clock() if now is None else as_utc(now, "now")
-        wanted = _wanted(kinds, session, since, until, where)
+        wanted = _wanted(kinds, session, since, until, where, trust)
         questions = separate_questions(query)
         self.indexer.catch_up()
         tries = 0
@@ -628,8 +632,9 @@ def _wanted(
     since: datetime | None,
     until: datetime | None,
     where: FilterLike | None,
+    trust: str | Iterable[str] | None = None,
 ) -> Filter | None:
-    parts: list[Filter] = []
+    parts: list[Filter] = [] if trust is None else [trusted(trust)]
     if kinds is not None:
         listed = [kinds] if isinstance(kinds, str) else check_list(kinds, "kinds must be a kind or several")
         parts.append(Where("@kind", "in", listed))
@@ -643,6 +648,19 @@ def _wanted(
     if own is not None:
         parts.append(own)
     return AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def trusted(trust: str | Iterable[str]) -> Filter:
+    """A filter of memories by whose word they are. Raises ``InvalidInput`` for an unknown trust."""
+    listed = [trust] if isinstance(trust, str) else check_list(trust, "trust must be one or several")
+    named = [check_known(one, TRUSTS, "trust") for one in listed]
+    path = (KEY, "trust")
+    found = Where(path, "in", named)
+    # The default is not stored.
+    return AnyOf((found, Not(Where(path, "exists")))) if _DEFAULT_TRUST in named else found
+
+
+_DEFAULT_TRUST = Traits().trust
 
 
 def _spoken_by(speaker: str | None, held: HeldSnapshot | None, wanted: Filter | None) -> Filter | None:
@@ -686,4 +704,5 @@ def as_recalled(
         asked,
         traits.accessed,
         relevance=relevance,
+        version=traits.version,
     )

@@ -12,8 +12,10 @@ from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput
 from memwell.longterm.base import MemoryBase
 from memwell.longterm.gate import TRUSTS, GateVerdict
-from memwell.longterm.traits import KEY, Evidence, Traits
+from memwell.longterm.indexing import record_of
+from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.messages import Message, Role, Text, human
+from memwell.records import Record
 from memwell.transcript import from_openai
 from memwell.values import (
     as_utc,
@@ -82,8 +84,8 @@ class Rememberer(MemoryBase):
 
         ``speaker`` is who said it, ``session`` its conversation, ``time`` when it was said, ``ttl`` after how many seconds
         it expires, ``evidence`` its sources: a memory of the trust ``derived`` is erased with them. A message brings its
-        own values, and is stored once. Raises ``InvalidInput`` for an invalid value, ``Conflict`` for an ``id`` of a
-        memory that has not expired.
+        own values, and is stored once, as is the same content under the same ``id``. Raises ``InvalidInput`` for an
+        invalid value, ``Conflict`` for an ``id`` of another memory that has not expired.
         """
         given = _Given(
             check_id(speaker, "a speaker") if speaker not in (None, "") else "",
@@ -98,18 +100,27 @@ class Rememberer(MemoryBase):
         if id is not None and len(items) != 1:
             raise InvalidInput(f"an id is for one memory, not for {len(items)}")
         entries = [self._entry(item, given, id) for item in items]
-        if id is not None:
+        if id is not None and (known := self._of_id(id)) is not None:
+            if self._is_same(known, entries[0]):
+                return Remembered([id])
             self._check_free(id)
         return self._write(entries)
 
-    def _check_free(self, id_: str) -> None:
-        """Raises ``Conflict`` when a memory has this id."""
-        if self._is_taken(id_):
-            raise Conflict(f"there is a memory {id_!r} already; update() changes it")
+    def _of_id(self, id_: str) -> Record | None:
+        """The memory of this id, in the index or still in the journal."""
+        found = self.backend.index.get(self.space, [id_])
+        pending = None if found else self.indexer.journal.read(id_)
+        return found[0] if found else None if pending is None else record_of(self.space, pending)
 
-    def _is_taken(self, id_: str) -> bool:
-        """Whether a memory has this id, in the index or still in the journal."""
-        return self.indexer.journal.holds(id_) or bool(self.backend.index.get(self.space, [id_]))
+    def _is_same(self, known: Record, entry: Message | Rejection) -> bool:
+        """Whether a call that is tried again stored this memory."""
+        if isinstance(entry, Rejection) or not traits_of(known).active or self._has_expired(known):
+            return False
+        return _said(known) == _said(record_of(self.space, entry))
+
+    def _check_free(self, id_: str) -> None:
+        """Raises ``Conflict``: a memory has this id."""
+        raise Conflict(f"there is a memory {id_!r} already; update() changes it")
 
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
         if importance is not None:
@@ -136,7 +147,9 @@ class Rememberer(MemoryBase):
         elif isinstance(item, Message):
             text, time, name = item.text, given.time or item.time, item.id if id_ is None else id_
             speaker = given.speaker or item.name or _SPEAKERS.get(item.role, "")
-            trust = _TRUST.get(item.role, "user") if given.traits.trust == "user" else given.traits.trust
+            trust = given.traits.trust
+            if trust in ("user", "imported"):
+                trust = _TRUST.get(item.role, trust)
             # Counted from 1: without a position a memory gets its place in the store, behind the rest of its thread.
             position = 0 if item.index is None else item.index + 1
             traits = msgspec.structs.replace(given.traits, trust=trust, position=position)
@@ -191,6 +204,11 @@ def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
         [given] if isinstance(given, Evidence) else given, Evidence, "evidence must be a list of Evidence"
     )
     return tuple(dict.fromkeys(pieces))
+
+
+def _said(record: Record) -> tuple[object, ...]:
+    traits = traits_of(record)
+    return record.text, record.kind, traits.speaker, traits.session, traits.trust, own_metadata(record)
 
 
 class _Given(msgspec.Struct, frozen=True):

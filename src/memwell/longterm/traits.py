@@ -62,7 +62,7 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """When its current version was made; None when it never changed."""
     status: str = ACTIVE
     trust: str = "user"
-    """Its source: ``user``, ``model``, ``document``, ``tool``, or ``derived`` from other memories."""
+    """Its source: ``user``, ``model``, ``document``, ``tool``, ``imported``, or ``derived`` from other memories."""
     evidence: tuple[Evidence, ...] = ()
     version: int = 1
     seen: int = 1

@@ -1,9 +1,9 @@
 """A cache of embeddings: stored by content, bounded in number, shared between processes.
 
 It is itself an embedder: it wraps another one and calls it only for what is not stored. Its entries belong to one space;
-their keys are digests of the model's name and the whole input. The oldest entries are dropped first. An entry that cannot
-be read is made again. A process killed while it adds an entry leaves either the entry or nothing. In a read-only store
-nothing is added.
+their keys are digests of the whole input, keyed with random bytes of the space: without them no text can be compared with a
+digest, and two spaces share none. The oldest entries are dropped first. An entry that cannot be read is made again. A
+process killed while it adds an entry leaves either the entry or nothing. In a read-only store nothing is added.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias
+from secrets import token_bytes
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -22,6 +23,9 @@ from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import check_count
 
 _DIGEST = 20
+_KEY = 32
+_MARK = 8
+_SLOT = 4
 
 
 class EmbeddingCache(Embedder):
@@ -41,7 +45,7 @@ class EmbeddingCache(Embedder):
         transaction: Transaction = nullcontext,
     ) -> None:
         self._embedder = embedder
-        self._ring = Ring(kv, as_space(space), "embedding", most_entries, transaction)
+        self._ring = embedding_ring(kv, as_space(space), most_entries, transaction)
 
     @property
     def name(self) -> str:
@@ -63,9 +67,10 @@ class EmbeddingCache(Embedder):
         name, dimensions = self._embedder.name, self._embedder.dimensions
         rows = zero_rows(given, dimensions)
         missing: dict[str, list[int]] = {}
+        key, model = self._ring.key(), _mark(name)
         for place, text in enumerate(given):
-            digest = _digest_of(name, text)
-            found = _unpacked(self._ring.read(digest), dimensions)
+            digest = _digest_of(key, text)
+            found = _unpacked(self._ring.read(digest), model, dimensions)
             if found is None:
                 missing.setdefault(digest, []).append(place)
             else:
@@ -81,31 +86,48 @@ class EmbeddingCache(Embedder):
         for row, places in zip(rounded, missing.values(), strict=True):
             rows[places] = row
         with suppress(ReadOnlyStore):
-            self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
+            model = _mark(self._embedder.name)
+            self._ring.write({digest: model + half.tobytes() for digest, half in zip(missing, halves, strict=True)})
 
     def forget(self, texts: Iterable[str]) -> int:
         """Drop the vectors of these texts. Returns how many there were."""
-        name = self._embedder.name
-        return sum(self._ring.drop(_digest_of(name, text)) for text in given_texts(texts))
+        return forget_texts(self._ring, texts)
 
     def clear(self) -> None:
         """Drop every vector of the space."""
         self._ring.clear()
 
 
-def _unpacked(data: object, dimensions: int) -> Floats | None:
-    """The vector of these bytes at single precision; None when they cannot be one of this size."""
-    if not isinstance(data, bytes) or len(data) != 2 * dimensions:
+def embedding_ring(kv: KeyValue, space: Space, slots: int, transaction: Transaction) -> Ring:
+    """The storage of the embeddings of a space."""
+    return Ring(kv, space, "embedding", slots, transaction)
+
+
+def forget_texts(ring: Ring, texts: Iterable[str]) -> int:
+    """Drop the vectors of texts, whichever model made them. Returns how many there were."""
+    key = ring.stored_key()
+    if key is None:
+        # Nothing is there, or what an earlier version stored under digests without a key.
+        ring.clear()
+        return 0
+    return sum(ring.drop(_digest_of(key, text)) for text in given_texts(texts))
+
+
+def _unpacked(data: object, model: bytes, dimensions: int) -> Floats | None:
+    """The vector of these bytes at single precision; None when they cannot be one of this model and size."""
+    if not isinstance(data, bytes) or len(data) != _MARK + 2 * dimensions or data[:_MARK] != model:
         return None
     import numpy as np  # noqa: PLC0415 - programs that only converse do without it
 
-    return np.frombuffer(data, np.float16).astype(np.float32)
+    return np.frombuffer(data, np.float16, offset=_MARK).astype(np.float32)
 
 
-def _digest_of(name: str, text: str) -> str:
-    # The length of the name keeps it apart from what follows.
-    model, asked = name.encode(errors="surrogatepass"), text.encode(errors="surrogatepass")
-    return blake2b(b"%d:%b%b" % (len(model), model, asked), digest_size=_DIGEST).hexdigest()
+def _mark(name: str) -> bytes:
+    return blake2b(name.encode(errors="surrogatepass"), digest_size=_MARK).digest()
+
+
+def _digest_of(key: bytes, text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST, key=key).hexdigest()
 
 
 # The storage of caches: a ring buffer of values in a store
@@ -117,9 +139,9 @@ Transaction: TypeAlias = Callable[[], AbstractContextManager[None]]
 class Ring:
     """Values by digest, at most ``slots`` of them: each new one replaces the one written longest ago.
 
-    A value ``v…`` is only written after the slot ``s…`` that names it, and only dropped with its slot, so the bound
-    holds even when a process is killed at any moment. Slots are assigned by a counter with compare-and-set; two
-    processes that add the same value take two slots.
+    A value ``v…`` begins with the number of its slot ``s…``, which names it. It is only written after the slot, and only
+    dropped with it, so the bound holds even when a process is killed at any moment. Slots are assigned by a counter with
+    compare-and-set; two processes that add the same value take two slots.
     """
 
     def __init__(self, kv: KeyValue, space: Space, kind: str, slots: int, transaction: Transaction) -> None:
@@ -129,29 +151,58 @@ class Ring:
         self._slots = check_count(slots, "most_entries", least=1)
         self._transaction = transaction
 
-    def read(self, digest: str) -> Any:
+    def stored_key(self) -> bytes | None:
+        """The random bytes that the digests of this ring are keyed with; None before the first one."""
+        entry = self._kv.get(self._space, f"{self._kind}.key")
+        return entry.value if entry is not None and isinstance(entry.value, bytes) else None
+
+    def key(self) -> bytes:
+        """As ``stored_key``, and made if there is none; in a read-only store it is not stored."""
+        found = self.stored_key()
+        if found is not None:
+            return found
+        made = token_bytes(_KEY)
+        with suppress(ReadOnlyStore):
+            # What an earlier version stored has digests without a key.
+            self.clear()
+            try:
+                self._kv.put(self._space, f"{self._kind}.key", made, expect=0)
+            except Conflict:
+                return self.stored_key() or made
+        return made
+
+    def read(self, digest: str) -> bytes | None:
         """The value of a digest, or None."""
+        held = self._held(digest)
+        return None if held is None else held[_SLOT:]
+
+    def _held(self, digest: str) -> bytes | None:
         entry = self._kv.get(self._space, self._value(digest))
-        return None if entry is None else entry.value
+        return entry.value if entry is not None and isinstance(entry.value, bytes) and entry.value[:_SLOT] else None
 
-    def write(self, values: Mapping[str, Any], *, ttl: float | None = None, may_exist: bool = False) -> None:
-        """Store values, for ``ttl`` seconds when given, in one transaction if there are transactions.
-
-        With ``may_exist`` a value whose digest is stored already keeps its slot.
-        """
+    def write(self, values: Mapping[str, bytes]) -> None:
+        """Store values, in one transaction if there are transactions. One that is stored already keeps its slot."""
         with self._transaction():
             self._shrink()
             # More values than the ring has slots would only replace each other.
             kept = list(values.items())[-self._slots :]
-            new = [digest for digest, _ in kept if not may_exist or self.read(digest) is None]
+            slots = {digest: held[:_SLOT] for digest, _ in kept if (held := self._held(digest)) is not None}
+            new = [digest for digest, _ in kept if digest not in slots]
             for slot, digest in zip(self._take(len(new)) if new else (), new, strict=True):
                 self._vacate(slot)
                 self._kv.put(self._space, self._slot(slot), digest)
+                slots[digest] = slot.to_bytes(_SLOT, "big")
             for digest, value in kept:
-                self._kv.put(self._space, self._value(digest), value, ttl=ttl)
+                self._kv.put(self._space, self._value(digest), slots[digest] + value)
 
     def drop(self, digest: str) -> bool:
-        """Drop a value. Returns whether there was one. Its slot is used again in its turn."""
+        """Drop a value. Returns whether there was one. Its slot is blank, and used again in its turn."""
+        held = self._held(digest)
+        if held is not None:
+            slot = self._slot(int.from_bytes(held[:_SLOT], "big"))
+            entry = self._kv.get(self._space, slot)
+            if entry is not None and entry.value == digest:
+                self._kv.put(self._space, slot, "")
         return self._kv.delete(self._space, self._value(digest))
 
     def clear(self) -> None:
@@ -161,10 +212,11 @@ class Ring:
             for slot in range(used):
                 self._vacate(slot)
                 self._kv.delete(self._space, self._slot(slot))
-            self._kv.delete(self._space, f"{self._kind}.ring")
+            for name in ("ring", "key"):
+                self._kv.delete(self._space, f"{self._kind}.{name}")
 
     def count(self) -> int:
-        """How many values there are that have not expired."""
+        """How many values there are."""
         bounds = {"$ge": f"{self._kind}.v", "$lt": f"{self._kind}.w"}
         return self._kv.count(self._space, where={"@id": bounds})
 
@@ -209,8 +261,8 @@ class Ring:
 
     def _vacate(self, slot: int) -> None:
         entry = self._kv.get(self._space, self._slot(slot))
-        if entry is not None and isinstance(entry.value, str):
-            self.drop(entry.value)
+        if entry is not None and isinstance(entry.value, str) and entry.value:
+            self._kv.delete(self._space, self._value(entry.value))
 
     def _value(self, digest: str) -> str:
         return f"{self._kind}.v{digest}"

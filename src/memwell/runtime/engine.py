@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -44,7 +44,7 @@ from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
 from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import as_utc, check_id, check_text, shown
+from memwell.values import as_utc, check_flag, check_id, check_text, shown
 
 if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
@@ -164,7 +164,7 @@ class Engine(Closing):
             )
         self._parts = parts
         self._knowledge: Knowledge | None = None
-        self.memory.uncache = functools.partial(_uncache, weakref.ref(self.memory), self._cached, self.receipts)
+        self.memory.uncache = functools.partial(_uncache, weakref.ref(self.memory), self.receipts)
 
     @property
     def facts(self) -> Facts:
@@ -292,14 +292,16 @@ class Engine(Closing):
         shares: Shares | None = None,
         now: datetime | None = None,
         min_relevance: float = MIN_RELEVANCE,
+        trust: str | Iterable[str] | None = None,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The frame is in
-        ``language``, by default that of the question. ``now`` is the day that the prompt tells, and the reference for
-        words such as *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
-        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out, and with ``trust`` those
+        that are the word of others. The frame is in ``language``, by default that of the question. ``now`` is the day that
+        the prompt tells, and the reference for words such as *yesterday*. The receipt says what went in, what did not and
+        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
+        alone are over the budget.
         """
         words = language or en_or_zh(check_text(query, "a query"))
         moment = self.clock() if now is None else as_utc(now, "now")
@@ -307,7 +309,7 @@ class Engine(Closing):
             query,
             budget=budget,
             history=None if thread is None else self.thread(thread),
-            recaller=_RecallerAt(self.memory, moment),
+            recaller=_RecallerAt(self.memory, moment, trust),
             profile=None if profile is None else self.profile(profile, language=words).text(words) or None,
             profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
@@ -390,12 +392,15 @@ class Engine(Closing):
         *,
         format: str | None = None,  # noqa: A002
         user: str | None = None,
+        trusted: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
         """Import a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; its format is detected unless named.
 
-        ``user`` imports the memories of one user of mem0. Importing again changes nothing. Raises ``FileError`` when the
-        file cannot be read, ``InvalidInput`` for an unknown format, and for a user where the format has none.
+        ``user`` imports the memories of one user of mem0. Texts pass the gate; what a file calls the word of a user gets
+        the trust ``imported``, nothing is pinned, and system messages stay out of prompts. ``trusted`` takes memwell's own
+        file at its word. Importing again changes nothing. Raises ``FileError`` when the file cannot be read,
+        ``InvalidInput`` for an unknown format, and for an option that the format does not have.
         """
         check_path(path)
         if _is_store(self.backend, Path(path)):
@@ -403,6 +408,10 @@ class Engine(Closing):
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
         if options and (format or detect(path)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")
+        if check_flag(trusted, "trusted"):
+            if (format or detect(path)) != "jsonl":
+                raise InvalidInput("only memwell's own export can be taken at its word; leave trusted out")
+            options["trusted"] = True
         done = read_file(self.memory, path, format=format, progress=progress, **options)
         self._parts.notify(self.space)
         return done
@@ -445,9 +454,7 @@ def keep_earlier_names(class_: type) -> None:
 keep_earlier_names(Engine)
 
 
-def _uncache(
-    memory: weakref.ref[Memory], cached: EmbeddingCache | None, receipts: Receipts, ids: list[str], texts: list[str]
-) -> int:
+def _uncache(memory: weakref.ref[Memory], receipts: Receipts, ids: list[str], texts: list[str]) -> int:
     """Drop erased memories from the caches and from receipts; how many receipts changed.
 
     The memory holds this function, so it is referenced weakly: a reference cycle would wait for the garbage collector.
@@ -455,8 +462,11 @@ def _uncache(
     alive = memory()
     if alive is not None:
         alive.forget_query_vectors()
-    if cached is not None:
-        cached.forget(texts)
+        # Also where no cache is in use now: an embedder from before may have had one.
+        from memwell.runtime.cache import embedding_ring, forget_texts  # noqa: PLC0415 - as for the embedders
+
+        backend = alive.backend
+        forget_texts(embedding_ring(backend.kv, inner_space(alive.space), 1, backend.together), texts)
     return receipts.forget(ids)
 
 
@@ -473,9 +483,10 @@ class _RecallerAt(NamedTuple):
 
     memory: Memory
     now: datetime
+    trust: str | Iterable[str] | None
 
     def recall(self, query: str, *, limit: int) -> list[Recalled]:
-        return self.memory.recall(query, limit=limit, now=self.now)
+        return self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
 
 
 def unread(engine: Engine, id_: str) -> Iterator[Sequence[Message]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -13,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs
 
@@ -26,6 +23,7 @@ import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ig
 from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
+from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.wire.codec import Key, http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
@@ -164,7 +162,7 @@ class App:
         self._uploads = Arrivals(_MOST_UPLOADS, f"{_MOST_UPLOADS} files")
         most = int(self.settings.serve_max_json_mb * _MEGABYTE) * _LARGE_BODIES
         self._bodies = Arrivals(most, f"{most:,} bytes of JSON")
-        self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
+        self._folder = PrivateFolder("uploads")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -203,7 +201,7 @@ class App:
         # Its client got no answer, and the store keeps nothing unfinished.
         self.service.lingering = ending.is_alive()
         self.service.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
     async def _tick(self) -> None:
         for turn in count():
@@ -362,7 +360,7 @@ class App:
         patience = self.settings.serve_timeout_s
         if call.route.upload:
             most = int(self.settings.serve_max_upload_mb * _MEGABYTE)
-            call.upload = await read_file(request, most, patience, self._folder)
+            call.upload = await read_file(request, most, patience, self._folder.path)
             return asked
         if request.method == "GET":
             return asked

@@ -14,10 +14,7 @@ folder that only this user can open; they are removed after an hour, and with th
 from __future__ import annotations
 
 import logging
-import os
 import re
-import shutil
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -40,6 +37,7 @@ from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.jobs import LEASE_S, SERVICE_JOBS, FoundJob, Job, JobQueue, Kept
+from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.wire.codec import Problem, encode, problem_of
 from memwell.storage.protocols import Backend
 from memwell.values import MAX_CONTENT_BYTES, new_id, shown
@@ -47,8 +45,6 @@ from memwell.values import MAX_CONTENT_BYTES, new_id, shown
 # Files that jobs make
 
 KEPT_S = 3600.0
-_PREFIX = "memwell-jobs-"
-_LEFT_BEHIND_S = 86_400.0
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +60,7 @@ class JobFiles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._folder: Path | None = None
+        self._folder: PrivateFolder | None = None
         self._held: dict[str, tuple[Made, str, float]] = {}
         """By the id of a job: its file, its key in the queue, and until when it is kept."""
         self._closed = False
@@ -74,11 +70,9 @@ class JobFiles:
         with self._lock:
             if self._closed:
                 raise FileError("no file is made any more: the service is stopping")
-            if self._folder is None or not self._folder.is_dir():
-                _remove_left_behind()
-                # Only this user may open it.
-                self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            return self._folder / f"{id_}{ending}"
+            if self._folder is None or not self._folder.path.is_dir():
+                self._folder = PrivateFolder("jobs")
+            return self._folder.path / f"{id_}{ending}"
 
     def keep(self, id_: str, made: Made, key: str) -> None:
         """Keep a file for an hour; ``key`` is its job's in the queue. After ``close`` it is removed at once."""
@@ -100,7 +94,7 @@ class JobFiles:
             self._held.pop(id_, None)
             folder = self._folder
         with suppress(OSError):
-            for path in folder.glob(f"*{id_}*") if folder is not None else ():
+            for path in folder.path.glob(f"*{id_}*") if folder is not None else ():
                 path.unlink(missing_ok=True)
 
     def sweep(self, is_dropped: Callable[[str], bool]) -> None:
@@ -118,19 +112,7 @@ class JobFiles:
             self._held.clear()
             folder, self._folder = self._folder, None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_left_behind() -> None:
-    """Remove day-old folders of processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        try:
-            found = folder.lstat()
-            own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-        except OSError:
-            continue
-        if own and not folder.is_symlink() and found.st_mtime < time.time() - _LEFT_BEHIND_S:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.close()
 
 
 _log = logging.getLogger("memwell.service.jobs")

@@ -32,7 +32,7 @@ from memwell.knowledge.reading import kind_of, read_document
 from memwell.knowledge.reading.web import checked_address, is_public
 from memwell.knowledge.shelf import checked_metadata
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
+from memwell.longterm.audit import Action, AuditProblem, AuditReport, Repaired, reason_of
 from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.journal import PendingWork
@@ -47,7 +47,7 @@ from memwell.runtime.grants import SharedMemory
 from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import codec, table
-from memwell.runtime.wire.codec import Done, ServiceFigures, decode
+from memwell.runtime.wire.codec import ServiceFigures, decode
 from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of, place_of
 from memwell.runtime.wire.table import AddMedium, FetchDocument, GrantList, Job, UploadDocument
 from memwell.service.call import Call, File, handles, perform
@@ -469,11 +469,12 @@ def _without_texts(problem: AuditProblem) -> AuditProblem:
 
 
 @handles("repair")
-def _repair(call: Call, asked: Any) -> Done:
-    done = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
-    if done:
-        call.log(*[action.record for action in asked.actions[: table.MOST_LOGGED]], done=done)
-    return Done(done=done)
+def _repair(call: Call, asked: Any) -> Repaired:
+    repaired: Repaired = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
+    if repaired.done:
+        call.log(*[action.record for action in asked.actions[: table.MOST_LOGGED]], done=repaired.done)
+    # The text of a step is that of a memory, which the answer does not have.
+    return replace(repaired, skipped=tuple(replace(action, text="") for action in repaired.skipped))
 
 
 def _with_text(memory: Engine, action: Action) -> Action:

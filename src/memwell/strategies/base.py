@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from memwell._asyncify import asyncify
 from memwell.history import HistoryReader
-from memwell.language.quoting import clean, quoted
+from memwell.language.quoting import DOT, Phrases, clean, framed, heading, phrases, quoted
 from memwell.language.words import language_of
-from memwell.messages import Message, Role, system
+from memwell.messages import Message, Role, human
 from memwell.strategies.state import AT_ONCE
 from memwell.values import check_count, check_type
 
@@ -77,7 +77,7 @@ def checked_strategy(value: object) -> Strategy:
     return check_type(value, Strategy, "expected a strategy")
 
 
-# The system message of a strategy: data under a heading, each line after a bar.
+# The message of a strategy: data between two sealed lines, each line after a bar, and never in the system role.
 
 _HEADS: Final = {
     "summary": (
@@ -101,13 +101,20 @@ def note(
 
     Without an id, the same words have the same id. The heading is in the language of ``language_like``, or of the texts.
     """
-    lines = "\n".join(quoted(clean(text)) for text in texts if text).strip("\n")
+    return fence(strategy, (quoted(clean(text)) for text in texts if text), id_, time, language_like)
+
+
+def fence(
+    strategy: str, pieces: Iterable[str], id_: str = "", time: datetime | None = None, language_like: str = ""
+) -> Message | None:
+    """As ``note``, of pieces that are quoted already."""
+    lines = "\n".join(filter(None, pieces))
     if not lines:
         return None
-    body = f"{_HEADS[strategy][language_of(language_like or lines) == 'zh']}\n{lines}"
+    body = framed(_HEADS[strategy][language_of(language_like or lines) == "zh"], lines)
     id_ = id_ or f"memwell-{strategy}-{blake2b(body.encode(), digest_size=8).hexdigest()}"
     # A constant time, so that the same prompt has the same content every time.
-    return system(body, id=id_, time=time or _LONG_AGO, metadata={"strategy": strategy})
+    return human(body, id=id_, time=time or _LONG_AGO, metadata={"strategy": strategy})
 
 
 # Several strategies as one.
@@ -248,7 +255,7 @@ class Recaller(Protocol):
 
 
 class Recalled(Strategy):
-    """One system message with what a memory recalls for the query, marked as data and not as instructions.
+    """One message with what a memory recalls for the query, fenced as data, each with the day, the speaker and the trust.
 
     The default query is the last message of a person in ``history``. Without a query or a hit it recalls nothing. It
     stores nothing in the memory.
@@ -269,11 +276,22 @@ class Recalled(Strategy):
         wanted = self._last_said() if query is None else query
         if not wanted.strip() or not self.limit:
             return []
-        texts = [str(hit.text) for hit in self.recaller.recall(wanted, limit=self.limit)][: self.limit]
-        found = note("recalled", texts, language_like=wanted)
+        hits = self.recaller.recall(wanted, limit=self.limit)[: self.limit]
+        words = phrases("zh" if language_of(wanted) == "zh" else "en")
+        found = fence("recalled", (_with_heading(hit, words) for hit in hits), language_like=wanted)
         return [] if found is None else [found]
 
     def _last_said(self) -> str:
         latest = [] if self.history is None else self.history.last(AT_ONCE)
         said = (one.text for one in reversed(latest) if one.role is Role.HUMAN and one.for_model)
         return next(said, "")
+
+
+def _with_heading(hit: Any, words: Phrases) -> str:
+    """A hit in quotes, under a heading if it says whose word it is."""
+    text = quoted(clean(str(hit.text)))
+    if not text or not hasattr(hit, "trust"):
+        return text
+    time, later = getattr(hit, "time", None), str(getattr(hit, "superseded_by", ""))
+    head = heading(words, str(getattr(hit, "speaker", "")), str(hit.trust), getattr(hit, "flags", ()), "", later)
+    return f"[{f'{time.date().isoformat()}{DOT}' if isinstance(time, datetime) else ''}{head}]\n{text}"

@@ -450,7 +450,7 @@ def test_an_audit_and_its_plan(served: Served):
         assert [(step.verb, step.record) for step in report.plan] == [(s.verb, s.record) for s in here.audit().plan]
         assert m.repair(report.plan) == here.repair(here.audit().plan)
         assert [one.id for one in m.memories()] == [one.id for one in here.memories()]
-        assert m.repair([]) == 0
+        assert m.repair([]).done == 0
         with pytest.raises(Unsupported, match="rules"):
             m.audit(rules=Rules())
 

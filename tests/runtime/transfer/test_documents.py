@@ -47,7 +47,7 @@ class Home:
         return out.getvalue().splitlines(keepends=True)
 
     def bring(self, lines: list[bytes], **options: Any) -> Imported:
-        return import_jsonl(self.memory, io.BytesIO(b"".join(lines)), **options)
+        return import_jsonl(self.memory, io.BytesIO(b"".join(lines)), trusted=True, **options)
 
 
 def home(url: str = "memory:", space: str = "ann", *, dimensions: int | None = 64) -> Home:

@@ -6,6 +6,10 @@ import errno
 import io
 import json
 import os
+import subprocess
+import sys
+import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
-from memwell.runtime.transfer.files import Piece, decoded, items, lines, reading, written
+from memwell.runtime.transfer.files import Piece, PrivateFolder, decoded, items, lines, reading, written
 from memwell.testing.strategies import json_values
 
 VALUES = st.lists(json_values(), max_size=4)
@@ -75,4 +79,35 @@ def test_what_is_wrong_with_a_file_names_that_file(tmp_path: Path) -> None:
 def test_a_full_disk_is_named_as_the_reason(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"out\.jsonl' cannot be written: .*space"), written(tmp_path / "out.jsonl"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / ".out.jsonl.x.part"))
+    assert list(tmp_path.iterdir()) == []
+
+
+# Temporary folders
+
+KILLED = """
+    import sys, tempfile, time
+    from memwell.runtime.transfer.files import PrivateFolder
+
+    tempfile.tempdir = sys.argv[1]
+    folder = PrivateFolder("uploads")
+    (folder.path / "upload-1").write_text("my diary")
+    print(folder.path, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with PrivateFolder("jobs") as first, PrivateFolder("uploads") as second:
+            assert (left / "upload-1").read_text() == "my diary"
+            process.kill()
+            process.wait()
+            with PrivateFolder("uploads"):
+                assert not left.exists()
+                assert first.is_dir()
+                assert second.is_dir()
     assert list(tmp_path.iterdir()) == []

@@ -223,8 +223,9 @@ def _chat_model(model: Any) -> ChatModel | None:
         raise InvalidInput(f"base_model must have a method generate, be a function or a ChatModel, not {shown(model)}")
 
     def answer(messages: Sequence[Message]) -> Any:
-        memories, asked = (one.text for one in messages)
-        found: Any = generate(f"{memories}\n\n{'用户：' if en_or_zh(asked) == 'zh' else 'User: '}{asked}")
+        *before, asked = (one.text for one in messages)
+        given = "\n\n".join(before)
+        found: Any = generate(f"{given}\n\n{'用户：' if en_or_zh(asked) == 'zh' else 'User: '}{asked}")
         return found if isinstance(found, str) else getattr(found, "text", None) or getattr(found, "content", None)
 
     return as_chat_model(answer, name=type(model).__name__)

@@ -33,7 +33,7 @@ from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import Ingested, files_under, is_url
 from memwell.knowledge.ingest import Progress as IngestProgress
 from memwell.knowledge.ingest import Refused as RefusedSource
-from memwell.longterm.audit import Action, AuditReport, Rules
+from memwell.longterm.audit import Action, AuditReport, Repaired, Rules
 from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.facts import Facts
@@ -427,11 +427,12 @@ class RemoteMemory(Closing, Remote):
         job = finished(self._connection, self._connection.call("audit"), progress and (lambda done, of: progress(done)))
         return result_of(job, AuditReport)
 
-    def repair(self, actions: list[Action]) -> int:
-        """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
+    def repair(self, actions: list[Action]) -> Repaired:
+        """As ``Engine.repair``, without the texts of the steps that were skipped."""
         steps, operation = list(actions), table.OPERATIONS["repair"]
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
-        return sum(self._connection.call("repair", operation.request({"actions": part})).done for part in parts)
+        done: list[Repaired] = [self._connection.call("repair", operation.request({"actions": part})) for part in parts]
+        return Repaired(sum(one.done for one in done), tuple(step for one in done for step in one.skipped))
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """As ``Engine.export``, to a local file."""
@@ -448,10 +449,13 @@ class RemoteMemory(Closing, Remote):
         *,
         format: str | None = None,  # noqa: A002
         user: str | None = None,
+        trusted: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """As ``Engine.import_file``, of a local file."""
+        """As ``Engine.import_file``, of a local file; a service takes no file at its word."""
         check_path(path)
+        if trusted:
+            raise Unsupported("a service takes no file at its word; leave trusted out, or import where the store is")
         source = Path(path)
         with named(source, "read"):
             if source.stat().st_size == 0:

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
@@ -185,6 +189,72 @@ def _replacing(path: Path) -> Generator[BinaryIO]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+# Temporary folders
+
+_FOLDERS = "memwell-*"
+_LOCK = ".lock"
+_LEFT_BEHIND_S = 86_400.0
+
+
+class PrivateFolder:
+    """A temporary folder that only this user may open, removed by ``close``.
+
+    What a killed process left is removed when the next one is made, by any process: a living one holds a lock.
+    """
+
+    def __init__(self, purpose: str) -> None:
+        remove_left_behind()
+        self.path = Path(tempfile.mkdtemp(prefix=f"memwell-{purpose}-"))
+        # Named when it is locked: until then another process must not take the folder for one that was left.
+        handle, name = tempfile.mkstemp(dir=self.path)
+        _is_locked(handle)
+        os.rename(name, self.path / _LOCK)
+        self._handle = handle
+
+    def close(self) -> None:
+        """Remove the folder with everything in it."""
+        if self._handle >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def remove_left_behind() -> None:
+    """Remove this user's folders of processes that were killed: those whose lock is free, and old ones without a lock."""
+    for folder in Path(tempfile.gettempdir()).glob(_FOLDERS):
+        with contextlib.suppress(OSError):
+            found = folder.lstat()
+            own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+            if own and stat.S_ISDIR(found.st_mode) and _is_left(folder, found.st_mtime):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left(folder: Path, changed: float) -> bool:
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return folder.name.startswith(("memwell-jobs-", "memwell-uploads-")) and changed < time.time() - _LEFT_BEHIND_S
+    try:
+        return _is_locked(handle)
+    finally:
+        os.close(handle)
+
+
+def _is_locked(handle: int) -> bool:
+    """Lock a file; False when it is locked by another."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 class Reading:

@@ -1,7 +1,8 @@
 """Imports memories and conversations into a memory.
 
-``RawMemory`` reads and restores memories as they were exported, without the gate. ``Intake`` remembers memories and
-conversations of other products once, through the gate.
+``RawMemory`` reads and restores memories as they were exported. ``Intake`` remembers memories and conversations of other
+products once. A file is the word of its author: its texts pass the gate, none is a user's own, none is pinned, and
+its system messages are hidden from models, unless the caller trusts it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput
 from memwell.filters import id_begins_with
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, MemoryVersion
+from memwell.longterm.gate import STATES_FACTS, TRUSTS
 from memwell.longterm.indexing import ALIAS
-from memwell.longterm.journal import inner_key, pending_vector
+from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import Remembered, Rememberer
-from memwell.longterm.traits import FORGOTTEN, traits_of
-from memwell.messages import Message
+from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.messages import Message, Role
 from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
@@ -30,12 +33,15 @@ from memwell.values import as_utc, check_text, check_type, shown
 
 _PAGE = 500
 _EMBEDDER = "embedder"
-_TRUSTED = ("user", "document")
+
+
+def as_imported(message: Message) -> Message:
+    """A message of a file: a system message of it is kept, and is no instruction to a model."""
+    return message.changed(hidden=True) if message.role is Role.SYSTEM else message
 
 
 class RawMemory(MemoryBase):
-    """The memories of a space as they are stored, of any status, for export and restore. The gate has judged them
-    before."""
+    """The memories of a space as they are stored, of any status, for export and restore."""
 
     store: Backend
     """The store itself; ``backend`` is a read-only view with indexed memories when the store cannot be written."""
@@ -89,23 +95,35 @@ class RawMemory(MemoryBase):
             self.keep(_EMBEDDER, name)
         return self.embedder_name == name
 
+    def judged(self, record: Record) -> Record:
+        """A memory of a file after the gate, unpinned, and the word of a user only as ``imported``.
+
+        Raises ``InvalidInput`` when the gate refuses it.
+        """
+        traits = traits_of(record)
+        trust = "imported" if traits.trust == "user" or traits.trust not in TRUSTS else traits.trust
+        verdict = self._gate.judge(record.text, speaker=traits.speaker, trust=trust)
+        if not verdict.accepted:
+            raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
+        flags = tuple(dict.fromkeys((*traits.flags, *verdict.flags)))
+        known = with_traits(own_metadata(record), replace(traits, trust=trust, flags=flags, pinned=False))
+        vector = record.vector if verdict.text == record.text else None
+        return replace(record, text=verdict.text, metadata=known, vector=vector)
+
     def restore(self, record: Record, versions: Sequence[MemoryVersion] = ()) -> bool:
         """Store a memory as it was, with its versions and its facts; whether that changed anything.
 
         A memory that is stored already is only replaced by a later version. Raises ``InvalidInput`` for a memory that
         breaks a rule; nothing of it is stored then.
         """
-        traits = traits_of(record)
-        here = self.backend.index.get(self.space, [record.id])
-        if here and traits_of(here[0]).version >= traits.version:
-            return False
         with self.backend.transaction():
+            here = self.backend.index.get(self.space, [record.id])
+            if here and traits_of(here[0]).version >= traits_of(record).version:
+                return False
             for version in versions:
                 self._keep_version(version.record, version.until, version.reason)
-            self.backend.index.upsert([record])
+            self._put(record)
             self._relearn(record, fresh=not here)
-            if record.vector is None:
-                self.indexer.journal.write([pending_vector(record.id)])
         return True
 
     def _relearn(self, record: Record, *, fresh: bool) -> None:
@@ -115,7 +133,7 @@ class RawMemory(MemoryBase):
             self.indexer.facts.withdraw([record.id], final=True)
         if traits.active and not traits.session and self.value(self.indexer.duplicate_key(record)) is None:
             self.keep(self.indexer.duplicate_key(record), record.id)
-        if traits.trust in _TRUSTED:
+        if traits.trust in STATES_FACTS:
             found = claims(record.text, speaker=traits.speaker, time=record.time)
             self.indexer.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
         if traits.status == FORGOTTEN:
@@ -234,7 +252,7 @@ class Intake:
             session=one.session,
             kind=one.kind,
             metadata=one.metadata,
-            trust=one.trust,
+            trust="imported" if one.trust == "user" else one.trust,
             ttl=ttl,
         )
         self._count(number, done)
@@ -248,7 +266,7 @@ class Intake:
         begun = bool(log.threads(thread.space, ids=[thread.id]).items)
         # A message that was removed here is not imported again.
         here |= self._removed(thread, [one for one in talk.messages if one.id not in here]) if begun else set()
-        fresh = [one for one in talk.messages if one.id not in here]
+        fresh = [as_imported(one) for one in talk.messages if one.id not in here]
         log.append(thread, fresh)
         if not begun:
             log.annotate(thread, metadata=talk.metadata)
@@ -271,8 +289,8 @@ class Intake:
         return {one.id for one in held if one is not None} & {one.id for one in missing}
 
     def _remember_messages(self, number: int, session: str, fresh: Sequence[Message]) -> None:
-        worded = [one for one in fresh if one.text.strip() and not self._raw.knows(one.id)]
-        done = self._memory.remember(worded, session=session)
+        worded = [one for one in fresh if one.for_model and one.text.strip() and not self._raw.knows(one.id)]
+        done = self._memory.remember(worded, session=session, trust="imported")
         self._count(number, done)
 
     def _count(self, number: int, done: Remembered) -> None:

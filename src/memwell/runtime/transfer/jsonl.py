@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
@@ -42,7 +42,7 @@ from memwell.runtime.transfer.files import (
     threads_of,
     written,
 )
-from memwell.runtime.transfer.intake import RawMemory
+from memwell.runtime.transfer.intake import RawMemory, as_imported
 from memwell.storage.protocols import Entry, Place, ThreadInfo
 from memwell.storage.protocols import Version as LogVersion
 from memwell.values import as_utc, check_count, shown
@@ -313,10 +313,11 @@ def thread_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[MessageLine | Thr
 class ThreadWriter:
     """Restores conversations, each whole or not at all. What is stored stays, and one that has grown is continued."""
 
-    def __init__(self, raw: RawMemory, counts: ImportCounts) -> None:
+    def __init__(self, raw: RawMemory, counts: ImportCounts, *, trusted: bool) -> None:
         self._raw = raw
         self._log = raw.backend.log
         self._counts = counts
+        self._taken: Callable[[Message], Message] = (lambda message: message) if trusted else as_imported
         self._thread: str | None = None
         self._places: list[Place] = []
 
@@ -326,7 +327,7 @@ class ThreadWriter:
             self.flush(number)
             self._thread = line.thread
         try:
-            self._places.append(_place(line))
+            self._places.append(_place(line, self._taken))
         except InvalidInput as error:
             self._counts.problem(number, error)
 
@@ -402,7 +403,7 @@ def _check_gaps(indexes: Sequence[int]) -> None:
             raise InvalidInput(f"the index {index} leaves out more than {_LONGEST_GAP:,} behind {before}")
 
 
-def _place(line: MessageLine) -> Place:
+def _place(line: MessageLine, taken: Callable[[Message], Message]) -> Place:
     """The place of a line. Raises ``InvalidInput`` when it never held a message."""
     check_count(line.index, "the index of a message")
     lives = [*(one.message for one in line.versions), line.message]
@@ -412,7 +413,7 @@ def _place(line: MessageLine) -> Place:
     if any(one is not None and one.id != first.id for one in lives):
         raise InvalidInput(f"the place {line.index} of {line.thread!r} held messages of more than one id")
     # Made again, as only the constructor normalises times.
-    *before, now = [None if one is None else one.changed(index=line.index) for one in lives]
+    *before, now = [None if one is None else taken(one.changed(index=line.index)) for one in lives]
     held = [LogVersion(message, one.replaced) for message, one in zip(before, line.versions, strict=True)]
     return Place(line.index, first.round or 0, first.id, now, held)
 
@@ -626,13 +627,16 @@ def import_jsonl(
     file: FileLike,
     *,
     strict: bool = False,
+    trusted: bool = False,
     longest_line: int = LONGEST,
     progress: Progress | None = None,
 ) -> Imported:
     """Import an export of memwell into the memory of a space, and return the report.
 
-    A wrong line is reported and the rest is imported, unless ``strict``. Raises ``InvalidInput`` for a file that is no
-    export of memwell, or of a newer version, and ``FileError`` when it cannot be read.
+    ``trusted`` restores everything as it was; without it the gate judges the texts, what the file calls the word of a user
+    gets the trust ``imported``, nothing is pinned, and system messages are hidden from models. A wrong line is
+    reported and the rest is imported, unless ``strict``. Raises ``InvalidInput`` for a file that is no export of memwell,
+    or of a newer version, and ``FileError`` when it cannot be read.
     """
     memory = as_memory(memory)
     raw = RawMemory.of(memory)
@@ -640,7 +644,7 @@ def import_jsonl(
     with reading(file, progress) as source:
         pieces = lines(source, longest_line)
         header = _header(next(pieces, None))
-        unpacker = _Unpacker(memory, raw, counts, header)
+        unpacker = _Unpacker(memory, raw, counts, header, trusted=trusted)
         unpacker.unpack(pieces)
     raw.done()
     return counts.report()
@@ -662,12 +666,15 @@ def _header(first: Piece | None) -> Header:
 class _Unpacker:
     """Stores the lines of a file, memories in batches."""
 
-    def __init__(self, memory: MemoryBase, raw: RawMemory, counts: ImportCounts, header: Header) -> None:
+    def __init__(
+        self, memory: MemoryBase, raw: RawMemory, counts: ImportCounts, header: Header, *, trusted: bool
+    ) -> None:
         self._memory = memory
+        self._trusted = trusted
         self._raw = raw
         self._counts = counts
         self._vectors = raw.adopt_embedder(header.embedder)
-        self._threads = ThreadWriter(raw, counts)
+        self._threads = ThreadWriter(raw, counts, trusted=trusted)
         self._attachments = Attacher(raw, counts)
         self._documents: DocumentWriter | None = None
         self._waiting: list[tuple[int, Line]] = []
@@ -738,6 +745,13 @@ class _Unpacker:
         match line:
             case MemoryLine():
                 record, versions = memory_of(line, self._raw.space, vector=self._vectors)
+                if not self._trusted:
+                    try:
+                        record = self._raw.judged(record)
+                        versions = [replace(one, record=self._raw.judged(one.record)) for one in versions]
+                    except InvalidInput as error:
+                        self._counts.skip(number, str(error))
+                        return
                 self._counts.count("memories", new=self._raw.restore(record, versions))
                 self._attachments.expect(record)
             case AliasLine():

@@ -378,8 +378,8 @@ _MEMORIES = (
          takes=("UpdateMemory", "What to change of a memory. What is left out stays."), notes=_one, **_CHANGES),
     _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` brings it back.",
          gives=IDS, notes=_ids, **_CHANGES),
-    _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.", notes=_one,
-         **_CHANGES),
+    _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.",
+         takes=("Undo", "Which change to take back, if only that one."), notes=_one, **_CHANGES),
     _row("pin", "POST /v1/memories/{id}/pin", Engine.pin, "Keep a memory from every policy, or stop keeping it.",
          takes=("Pin", "Whether a memory is never to be forgotten by a policy."), atomic=True),
     _row("feedback", "POST /v1/memories/{id}/feedback", Engine.feedback, "Say whether a memory was of use.",
@@ -422,8 +422,9 @@ _MEMORIES = (
     _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", earlier="/v1/settle", **_JOB),
     _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("repair", "POST /v1/repair", Engine.repair,
-         "Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space.",
-         takes=("Repair", "Steps of an audit's plan to carry out."), gives=DONE, logged=True, earlier="/v1/mend"),
+         "Carry out steps of an audit's plan; those of memories that changed since are skipped. Raises ``InvalidInput`` "
+         "for a step that is about another space.",
+         takes=("Repair", "Steps of an audit's plan to carry out."), logged=True, earlier="/v1/mend"),
 )  # fmt: skip
 
 _PROMPTS = (

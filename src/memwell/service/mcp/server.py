@@ -37,6 +37,7 @@ from memwell.errors import (
     NotFound,
     ReadOnlyStore,
 )
+from memwell.language.quoting import label
 from memwell.longterm.recall import looking
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
@@ -450,7 +451,7 @@ def _number(text: str, what: str) -> int:
 def _memory(memory: Engine, id_: str) -> str:
     found = memory.get(id_)
     known = memory_item(found)
-    heading = (known.time, known.speaker, known.trust, known.kind, *known.flags)
+    heading = (known.time, label(known.speaker), known.trust, known.kind, *known.flags)
     return fenced([entry(1, heading, found.text, (f"id {found.id}",))], language_for(found.text))
 
 
@@ -461,7 +462,7 @@ def _conversation(memory: Engine, id_: str, cursor: str | None) -> str:
     page = history.page(limit=MESSAGES, cursor=cursor, newest_first=True)
     said = [one for one in reversed(page.items) if one.text.strip()]
     shown_turns = [
-        entry(number, (one.time.isoformat(timespec="seconds"), one.role.value, one.name or ""), one.text)
+        entry(number, (one.time.isoformat(timespec="seconds"), one.role.value, label(one.name or "")), one.text)
         for number, one in enumerate(said, start=1)
     ]
     earlier = "" if page.next is None else f"\nEarlier messages: {uri_of('conversations', id_)}?cursor={page.next}"

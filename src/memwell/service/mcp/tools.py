@@ -17,7 +17,7 @@ from msgspec import Meta
 from memwell.errors import AccessDenied, InvalidInput
 from memwell.knowledge.answers import Answer
 from memwell.knowledge.documents import Found
-from memwell.language.quoting import clean, quoted
+from memwell.language.quoting import DOT, clean, framed, label, quoted
 from memwell.language.words import language_of
 from memwell.longterm.facts import Fact
 from memwell.longterm.profiles import Profile
@@ -27,7 +27,7 @@ from memwell.longterm.remembering import Remembered
 from memwell.longterm.statements import BY_HAND
 from memwell.messages import Role
 from memwell.records import Page
-from memwell.runtime.context import Context, Receipt, framed
+from memwell.runtime.context import Context, Receipt
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import as_moment
 from memwell.runtime.wire.operations import READ, WRITE
@@ -63,13 +63,14 @@ def fenced(entries: Iterable[str], language: str) -> str:
 
 
 def entry(number: int, heading: Iterable[str], text: str, below: Iterable[str] = ()) -> str:
-    """One quoted text under a numbered heading. No part of it can begin another entry."""
-    lines = [f"[{number}] {_joined(heading)}", quoted(clean(text)), _joined(below)]
+    """One quoted text under a numbered heading. No part of it can begin another entry, or pass for two parts."""
+    parts = (part.replace(DOT.strip(), " ") for part in heading)
+    lines = [f"[{number}] {_joined(parts)}", quoted(clean(text)), _joined(below)]
     return "\n".join(line for line in lines if line)
 
 
 def _joined(parts: Iterable[str]) -> str:
-    return " · ".join(one_line(part) for part in parts if part)
+    return DOT.join(one_line(part) for part in parts if part)
 
 
 def one_line(text: str) -> str:
@@ -242,7 +243,7 @@ def memory_entries(memories: Iterable[MemoryItem], why: str = "") -> Iterator[st
     """Memories as numbered entries; ``why`` is the word before the reasons of a recalled one."""
     for number, one in enumerate(memories, start=1):
         marks = (mark for flag, mark in _MARKS.items() if flag in one.flags)
-        heading = (one.time[:10], one.speaker, one.trust, *marks)
+        heading = (one.time[:10], label(one.speaker), one.trust, *marks)
         reasons = (f"{one.score:.2f}", f"{why}: {one.why}") if isinstance(one, RecalledItem) else ()
         yield entry(number, heading, one.text, (f"id {one.id}", *reasons, "…" if one.cut else ""))
 

@@ -11,7 +11,7 @@ import { data } from './data.js';
 
 const t = speaking(words);
 const KINDS = ['secret', 'junk', 'duplicate', 'near_duplicate', 'contradiction', 'stale', 'oversize', 'broken'];
-const MENDS = ['redact', 'merge', 'forget'];
+const MENDS = ['redact', 'merge', 'forget', 'embed'];
 const SHOWN = 12;
 
 export function show(root, app, where) {
@@ -118,9 +118,12 @@ function audit(body, app) {
       try {
         const chosen = [...state.chosen];
         const actions = chosen.map((one) => one.action);
-        const { done } = await busy(go, () => app.api.post('/v1/repair', { actions }, app.signal));
-        app.toast(t('repaired', { count: done }));
-        steps.unshift(...chosen.map((one) => stepOf(one, state)));
+        const { done, skipped } = await busy(go, () => app.api.post('/v1/repair', { actions }, app.signal));
+        const left = new Set(skipped.map((action) => action.record));
+        app.toast([t('repaired', { count: done }), left.size ? t('repaired.skipped', { count: left.size }) : ''].join(' ').trim());
+        // A vector that was made is nothing to take back.
+        const taken = chosen.filter((one) => one.action.verb !== 'embed' && !left.has(one.record));
+        steps.unshift(...taken.map((one) => stepOf(one, state)));
         tellMended();
         look();
       } catch (error) {

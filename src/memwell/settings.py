@@ -32,6 +32,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     url: str = "memwell.db"
     """The store the command line opens when none is named."""
 
+    secret: str = ""
+    """The secret of an encrypted SQLite store: a passphrase, or a key as 64 hexadecimal digits. It is never shown."""
+
+    secret_file: str = ""
+    """The file that holds this secret, instead: a line of text, or 32 bytes."""
+
     language: str = ""
     """The language of messages to people: ``en``, ``zh``, or empty for the language of the terminal."""
 
@@ -148,7 +154,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        for secret in ("chat_key", "key"):
+        for secret in ("chat_key", "key", "secret"):
             shown[secret] = "…" if shown[secret] else ""
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 

@@ -21,6 +21,7 @@ from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction
+from memwell.storage.sqlite.encryption import Secret
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
@@ -213,7 +214,9 @@ class SqliteBackend(Backend):
         self.path = Path(path)
         _check_library()
         _check_place(self.path)
-        self._connections = Connections(str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs)
+        self._connections = Connections(
+            str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs, secret=Secret.of(chosen)
+        )
         session = self._connections.open_session()
         try:
             migrate(session, str(self.path))

@@ -193,6 +193,12 @@ def _warn_of_unknown(variables: Mapping[str, str]) -> None:
         _logger.warning("%s%s sets nothing%s", _PREFIX, name[:100], hint)
 
 
+def use_secret_file(path: str) -> None:
+    """Take the secret from a file, in this process and those that it starts, whatever the environment says."""
+    os.environ[f"{_PREFIX}SECRET_FILE"] = path
+    os.environ.pop(f"{_PREFIX}SECRET", None)
+
+
 def refuse_telemetry() -> None:
     """Disable the telemetry of packages. Call it before such a package is imported.
 

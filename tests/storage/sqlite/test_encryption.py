@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import memwell
-from memwell.errors import BackendError, ConfigurationError, SecretRefused
+from memwell.errors import BackendError, ConfigurationError, InvalidInput, SecretRefused
 from memwell.messages import human
-from memwell.records import Space, Thread
+from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.storage.sqlite import SqliteBackend
@@ -26,6 +28,7 @@ from memwell.storage.sqlite.encryption import (
     read_encrypted,
     write_encrypted,
 )
+from memwell.storage.sqlite.index import SqliteIndex
 
 SECRET = "a passphrase for tests"
 OTHER = "another passphrase"
@@ -66,17 +69,15 @@ def values(path: Path, settings: Settings = LOCKED) -> list[object]:
 
 
 def test_no_file_of_an_encrypted_store_holds_its_words(path: Path) -> None:
-    settings = Settings(secret=SECRET, hnsw_above=4)
-    with memwell.open(str(path), space=SPACE, settings=settings) as memory:
+    with memwell.open(str(path), space=SPACE, settings=LOCKED) as memory:
         for number in range(6):
             memory.remember(f"The {WORDS} number {number} lives in Lisbon with {number + 2} cats.")
         memory.flush()
         assert memory.recall(WORDS)
         assert plain_files(path.parent, WORDS, "tenantcanary", "Lisbon") == []
-    back_up(path, path.parent / "backup.db", settings=settings)
-    assert {"app.db", "app.db-cache", "backup.db"} <= {file.name for file in path.parent.iterdir()}
+    back_up(path, path.parent / "backup.db", settings=LOCKED)
     assert plain_files(path.parent, WORDS, "tenantcanary", "Lisbon") == []
-    with memwell.open(str(path), space=SPACE, settings=settings) as memory:
+    with memwell.open(str(path), space=SPACE, settings=LOCKED) as memory:
         assert WORDS in memory.recall(f"where does the {WORDS} live")[0].text
 
 
@@ -115,18 +116,34 @@ def test_a_killed_process_leaves_nothing_plain_and_loses_nothing(path: Path) -> 
 
 
 def test_a_graph_is_encrypted_and_read_again(path: Path) -> None:
-    settings = Settings(secret=SECRET, hnsw_above=4)
-    with memwell.open(str(path), space=SPACE, settings=settings) as memory:
-        for number in range(8):
-            memory.remember(f"The harbour {number} has {number + 3} boats and a {WORDS}.")
-        memory.flush()
-        memory.backend.index.search(SPACE, vector=[1.0] * _dimensions(memory), limit=3)
-    graphs = list(Path(f"{path}-hnsw").glob("*.usearch"))
-    assert graphs and all(graph.read_bytes().startswith(b"MWE1") for graph in graphs)
+    settings = Settings(secret=SECRET, hnsw_above=100)
+    chance = random.Random(3)
+    vectors = [[chance.gauss(0, 1) for _ in range(16)] for _ in range(200)]
+    with SqliteBackend(path, settings=settings) as store:
+        store.index.upsert([Record(id=str(n), text="", space=SPACE, vector=one) for n, one in enumerate(vectors)])
+        store.index.near(SPACE, vectors[0])
+        cast(SqliteIndex, store.index).vectors.wait()
+        expected = [hit.record.id for hit in store.index.near(SPACE, vectors[0])]
+        assert store.index.info(SPACE).search == "hnsw"
+    [graph] = Path(f"{path}-hnsw").iterdir()
+    assert graph.read_bytes().startswith(b"MWE1")
+    with SqliteBackend(path, settings=settings) as store:
+        assert [hit.record.id for hit in store.index.near(SPACE, vectors[0])] == expected
+        assert store.index.info(SPACE).search == "hnsw"
 
 
-def _dimensions(memory: memwell.Engine) -> int:
-    return memory.backend.index.info(memory.space).dimensions or 0
+@pytest.mark.parametrize("size", [1, 6 * 2**20])
+def test_a_cache_is_encrypted_and_read_again(path: Path, size: int) -> None:
+    data = WORDS.encode() * (size // len(WORDS) + 1)
+    with SqliteBackend(path, settings=LOCKED) as store:
+        store.index.upsert([Record(text="some words", id="a", space=SPACE)])
+        assert store.index.keep_cache(SPACE, store.index.info(SPACE).state, [data[:5], memoryview(data[5:])])
+    assert len(list(Path(f"{path}-cache").iterdir())) == 1
+    assert plain_files(path.parent, WORDS) == []
+    with SqliteBackend(path, settings=LOCKED) as store:
+        kept = store.index.kept_cache(SPACE)
+        assert kept is not None
+        assert bytes(kept.data) == data
 
 
 # Refusals
@@ -186,7 +203,8 @@ def test_secrets_are_not_shown(path: Path) -> None:
     fill(path)
     with SqliteBackend(path, settings=LOCKED) as store:
         assert SECRET not in repr(store.facts())
-    assert SECRET not in repr(Secret(SECRET)) and SECRET not in repr(vars(SecretRefused("wrong", "x")))
+    assert SECRET not in repr(Secret(SECRET))
+    assert repr(Secret(SECRET).key(new_salt(), "store")) == "FileKey(…)"
 
 
 # Secrets
@@ -293,8 +311,54 @@ def test_a_damaged_part_is_noticed(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "file").read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "file").write_bytes(data)
-    with EncryptedReader(tmp_path / "file", key) as reader, pytest.raises(OSError, match="damaged"):
+    with pytest.raises(OSError, match="damaged"), EncryptedReader(tmp_path / "file", key) as reader:
         reader.readall()
+
+
+# Exports
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "all.md"])
+def test_an_export_is_encrypted_with_the_secret(tmp_path: Path, name: str) -> None:
+    with memwell.open(str(tmp_path / "app.db"), space=SPACE, secret=SECRET, embedder=None, work=False) as memory:
+        memory.remember(f"The {WORDS} lives in Lisbon.")
+        memory.flush()
+        assert memory.export(tmp_path / name)
+        assert plain_files(tmp_path, WORDS) == []
+        memory.export(tmp_path / f"plain-{name}", plaintext=True)
+        assert plain_files(tmp_path, WORDS) == [f"plain-{name}"]
+    assert [file for file in tmp_path.iterdir() if file.name.endswith(".part")] == []
+
+
+def test_an_encrypted_export_is_imported_with_its_secret(tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    with memwell.open(str(tmp_path / "app.db"), space=SPACE, secret=SECRET, embedder=None, work=False) as memory:
+        memory.remember(f"The {WORDS} lives in Lisbon.")
+        memory.flush()
+        memory.export(file)
+    with memwell.open(str(tmp_path / "new.db"), space=SPACE, secret=SECRET, embedder=None, work=False) as memory:
+        assert memory.import_file(file).counts["memories"] == 1
+        assert memory.import_file(file).new == 0
+    for secret, code in ((OTHER, "wrong"), (None, "needed")):
+        place = str(tmp_path / f"{code}.db")
+        with memwell.open(place, space=SPACE, embedder=None, work=False, secret=secret) as memory:
+            with pytest.raises(SecretRefused) as refused:
+                memory.import_file(file)
+            assert refused.value.code == code
+
+
+def test_a_secret_is_given_when_a_store_is_opened(path: Path) -> None:
+    for key in (SECRET, bytes(range(32)), bytes(range(32)).hex()):
+        path.unlink(missing_ok=True)
+        with memwell.open(str(path), secret=key, embedder=None, work=False) as memory:
+            memory.remember("Ann likes tea.")
+        with pytest.raises(SecretRefused):
+            memwell.open(str(path), embedder=None, work=False)
+    for wrong in ("", b"", b"short"):
+        with pytest.raises(InvalidInput):
+            memwell.open(str(path), secret=wrong)
+    with SqliteBackend(path, settings=Settings(secret=bytes(range(32)).hex())) as store, pytest.raises(InvalidInput):
+        memwell.open(store, secret=SECRET)
 
 
 # Backups

@@ -8,10 +8,10 @@ is needed to read it. A passphrase goes through scrypt once for each salt, and S
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import io
-import os
 import re
 import secrets
 import stat
@@ -24,15 +24,14 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import apsw
 
 from memwell.errors import ConfigurationError, SecretRefused
-from memwell.storage.files import create_private, locked
+from memwell.storage.files import create_private, locked, sync
+from memwell.storage.protocols import ENCRYPTED
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
     from memwell.settings import Settings
 
-_MARK = b"MWE1"
-"""The begin of an encrypted file. Its last character stands for the parameters of scrypt."""
 SALT = 16
 _PLAIN = b"SQLite format 3\0"
 _SCRYPT = {"n": 2**15, "r": 8, "p": 3, "maxmem": 2**26}
@@ -142,7 +141,7 @@ def first_page(path: Path) -> bytes:
 
 def is_encrypted(page: bytes) -> bool:
     """Whether a file begins as an encrypted one."""
-    return page.startswith(_MARK)
+    return page.startswith(ENCRYPTED)
 
 
 def check_secret(path: str, page: bytes, secret: Secret | None) -> None:
@@ -158,7 +157,7 @@ def check_secret(path: str, page: bytes, secret: Secret | None) -> None:
 
 def new_salt() -> bytes:
     """The first bytes of a new encrypted file."""
-    return _MARK + secrets.token_bytes(SALT - len(_MARK))
+    return ENCRYPTED + secrets.token_bytes(SALT - len(ENCRYPTED))
 
 
 # Databases
@@ -201,17 +200,25 @@ def _made(path: str, secret: Secret) -> bytes:
 
 
 class EncryptedWriter(io.RawIOBase):
-    """Writes a new encrypted file. It is complete, but not synced, once it is closed."""
+    """Writes a new encrypted file. It is complete, but not synced, once it is closed. Raises ``OSError``."""
 
     def __init__(self, path: Path, key: FileKey) -> None:
         create_private(path)
-        self._connection = unlocked(str(path), key)
+        self._path = str(path)
+        self._pending = bytearray()
+        self._connection = unlocked(self._path, key)
         # An unfinished file is deleted, so it needs no journal.
-        self._connection.execute(
+        self._run(
             f"PRAGMA page_size={_MOST_PAGE}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; "
             "CREATE TABLE part (number INTEGER PRIMARY KEY, data BLOB NOT NULL); BEGIN"
-        ).fetchall()
-        self._pending = bytearray()
+        )
+
+    def _run(self, sql: str, *bindings: bytes) -> None:
+        try:
+            self._connection.execute(sql, bindings).fetchall()
+        except apsw.Error as error:
+            number = errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO
+            raise OSError(number, str(error), self._path) from error
 
     def writable(self) -> bool:
         return True
@@ -226,14 +233,14 @@ class EncryptedWriter(io.RawIOBase):
         return size
 
     def _add(self, data: bytes) -> None:
-        self._connection.execute("INSERT INTO part (data) VALUES (?)", (data,))
+        self._run("INSERT INTO part (data) VALUES (?)", data)
 
     def close(self) -> None:
         if not self.closed:
             try:
                 if self._pending:
                     self._add(bytes(self._pending))
-                self._connection.execute("COMMIT")
+                self._run("COMMIT")
             finally:
                 self._connection.close(True)
                 super().close()
@@ -252,7 +259,7 @@ class EncryptedReader(io.RawIOBase):
             self._connection.close()
             raise SecretRefused("wrong", self._path) from error
         self.size = cast(int, counted[0][0])
-        self._parts = self._connection.execute("SELECT data FROM part ORDER BY number")
+        self._number = 0
         self._part = memoryview(b"")
 
     def readable(self) -> bool:
@@ -268,11 +275,12 @@ class EncryptedReader(io.RawIOBase):
         return count
 
     def _next(self) -> bytes:
+        self._number += 1
         try:
-            row = next(self._parts, None)
+            rows = self._connection.execute("SELECT data FROM part WHERE number = ?", (self._number,)).fetchall()
         except apsw.Error as error:
-            raise OSError(f"{self._path!r} is damaged: {error}") from error
-        return b"" if row is None else cast(bytes, row[0])
+            raise OSError(errno.EIO, f"it is damaged: {error}", self._path) from error
+        return cast(bytes, rows[0][0]) if rows else b""
 
     def close(self) -> None:
         if not self.closed:
@@ -282,14 +290,10 @@ class EncryptedReader(io.RawIOBase):
 
 def write_encrypted(path: Path, key: FileKey, parts: Iterable[bytes | memoryview]) -> None:
     """Write an encrypted file and sync it. Raises ``OSError``."""
-    try:
-        with EncryptedWriter(path, key) as file:
-            for part in parts:
-                file.write(part)
-    except apsw.Error as error:
-        raise OSError(str(error)) from error
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
+    with EncryptedWriter(path, key) as file:
+        for part in parts:
+            file.write(part)
+    sync(path)
 
 
 def read_encrypted(path: Path, key: FileKey) -> bytearray:

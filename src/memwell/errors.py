@@ -55,10 +55,15 @@ class SecretRefused(ConfigurationError):
     ``code`` is one of: needed, wrong, not-encrypted, no-cipher, elsewhere. ``path`` is the file, or the part's address.
     """
 
-    def __init__(self, code: str, path: str) -> None:
+    def __init__(self, message: str = "", *, code: str = "needed", path: str = "") -> None:
+        super().__init__(message)
         self.code = code
         self.path = path
-        super().__init__(_SECRETS[code].format(path=repr(path)))
+
+    @classmethod
+    def of(cls, code: str, path: str) -> SecretRefused:
+        """The error with its message."""
+        return cls(_SECRETS[code].format(path=repr(path)), code=code, path=path)
 
 
 class InvalidInput(MemwellError, ValueError):

@@ -75,11 +75,7 @@ def open(  # noqa: A001 - the first word users type
     """
     if url is not None and not isinstance(url, Backend):
         check_path(url)
-    chosen = settings or load_settings()
-    if secret is not None:
-        if isinstance(url, Backend):
-            raise InvalidInput("an open store has its secret already; leave it out")
-        chosen = replace(chosen, secret=_secret(secret), secret_file="")
+    chosen = _with_secret(settings or load_settings(), secret, url)
     address = str(chosen.url if url is None else url)
     if _SERVED.match(address):
         if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights, secret)):
@@ -111,10 +107,14 @@ def open(  # noqa: A001 - the first word users type
     return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
 
 
-def _secret(given: str | bytes) -> str:
-    if not given or (isinstance(given, bytes) and len(given) != _KEY):
+def _with_secret(settings: Settings, secret: str | bytes | None, url: str | Path | Backend | None) -> Settings:
+    if secret is None:
+        return settings
+    if isinstance(url, Backend):
+        raise InvalidInput("an open store has its secret already; leave it out")
+    if not secret or (isinstance(secret, bytes) and len(secret) != _KEY):
         raise InvalidInput(f"a secret is a passphrase as text, or a key of {_KEY} bytes")
-    return given.hex() if isinstance(given, bytes) else given
+    return replace(settings, secret=secret.hex() if isinstance(secret, bytes) else secret, secret_file="")
 
 
 def _close_if_alive(reference: weakref.ref[EngineParts]) -> None:

@@ -561,7 +561,7 @@ class Backend(Closing, ABC):
         """
         with path.open("rb") as file:
             if file.read(len(ENCRYPTED)) == ENCRYPTED:
-                raise SecretRefused("needed", str(path))
+                raise SecretRefused.of("needed", str(path))
         return None
 
     def require(self, ability: str) -> None:

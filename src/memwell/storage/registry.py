@@ -142,7 +142,7 @@ def _single(url: str, settings: Settings) -> Backend:
 def _check_secret(url: str, settings: Settings) -> None:
     """Raises ``SecretRefused`` for a place outside SQLite where a secret is set: nothing would be encrypted there."""
     if settings.secret or settings.secret_file:
-        raise SecretRefused("elsewhere", without_secrets(url))
+        raise SecretRefused.of("elsewhere", without_secrets(url))
 
 
 def _sqlite(path: str, settings: Settings) -> Backend:

@@ -362,7 +362,7 @@ class Session:
             self.execute("PRAGMA schema_version").fetchall()
         except apsw.NotADBError as error:
             self.connection.close(True)
-            raise SecretRefused("wrong", path) from error
+            raise SecretRefused.of("wrong", path) from error
 
     def begin(self) -> None:
         """Begin a transaction that writes."""

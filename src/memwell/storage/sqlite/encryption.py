@@ -115,7 +115,7 @@ class FileKey(NamedTuple):
 def check_cipher(path: str) -> None:
     """Raises ``SecretRefused`` where SQLite was built without ciphers: it would ignore the key and write plain pages."""
     if not hasattr(apsw, "mc_version"):
-        raise SecretRefused("no-cipher", path)
+        raise SecretRefused.of("no-cipher", path)
 
 
 # The first page of a file
@@ -148,11 +148,11 @@ def check_secret(path: str, page: bytes, secret: Secret | None) -> None:
     """Raises ``SecretRefused`` for an encrypted file without a secret, and for a secret without an encrypted file."""
     if secret is None:
         if is_encrypted(page):
-            raise SecretRefused("needed", path)
+            raise SecretRefused.of("needed", path)
         return
     check_cipher(path)
     if page.startswith(_PLAIN):
-        raise SecretRefused("not-encrypted", path)
+        raise SecretRefused.of("not-encrypted", path)
 
 
 def new_salt() -> bytes:
@@ -169,7 +169,7 @@ def unlocked(place: str, key: FileKey, flags: int = CREATE) -> apsw.Connection:
     connection.execute("PRAGMA cipher='aegis'").fetchall()
     if connection.execute(f"PRAGMA key='raw:{key.key.hex()}{key.salt.hex()}'").fetchall() != [("ok",)]:
         connection.close()
-        raise SecretRefused("no-cipher", place)
+        raise SecretRefused.of("no-cipher", place)
     return connection
 
 
@@ -257,7 +257,7 @@ class EncryptedReader(io.RawIOBase):
             counted = self._connection.execute("SELECT ifnull(sum(length(data)), 0) FROM part").fetchall()
         except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError) as error:
             self._connection.close()
-            raise SecretRefused("wrong", self._path) from error
+            raise SecretRefused.of("wrong", self._path) from error
         self.size = cast(int, counted[0][0])
         self._number = 0
         self._part = memoryview(b"")

@@ -555,8 +555,8 @@ _PHRASES = {
         "存储已加密，而标准输出是明文：确需输出请加 --plaintext。",
     ),
     "move_plaintext": (
-        "{target} is not encrypted by memwell; see docs/security.md on what its server offers.",
-        "memwell 不加密 {target}；服务器自身的加密方式见 docs/security.md。",
+        "{target} is not encrypted by memwell; see docs/encryption.md on what its server offers.",
+        "memwell 不加密 {target}；服务器自身的加密方式见 docs/encryption.md。",
     ),
     "encryption": ("encryption", "加密"),
     "not_encrypted": (

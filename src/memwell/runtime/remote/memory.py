@@ -433,8 +433,15 @@ class RemoteMemory(Closing, Remote):
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
         return sum(self._connection.call("repair", operation.request({"actions": part})).done for part in parts)
 
-    def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
-        """As ``Engine.export``, to a local file."""
+    def export(
+        self,
+        path: str | Path,
+        *,
+        vectors: bool = False,
+        plaintext: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """As ``Engine.export``, to a local file, which is never encrypted: the secret of a store stays with the service."""
         check_path(path)
         asked = codec.Export(format=export_format(path), vectors=vectors)
         with written(path) as file:

@@ -510,7 +510,9 @@ class Connections:
             try:
                 return operation(session)
             finally:
-                session.execute("ROLLBACK")
+                # After some errors SQLite has done so itself.
+                if session.connection.in_transaction:
+                    session.execute("ROLLBACK")
 
         return self.read(held)
 

@@ -259,6 +259,7 @@ _CHECKSUMS = "cksmvfs"
 _RESERVED = 8
 _HEADER = 100
 _MOST_PAGE = 65_536
+_LOOKS_S = (0.001, 0.004, 0.0)
 
 
 @cache
@@ -291,7 +292,7 @@ def connect(path: str, secret: Secret | None = None, flags: int = CREATE, *, fro
     if secret is not None:
         # The cipher authenticates every page, so it needs no checksum.
         return encrypted_store(path, place, page, secret, flags)
-    checked = _has_checksums(page)
+    checked = has_checksums(Path(path), page)
     if page and not checked:
         return apsw.Connection(place, flags=flags)
     vfs = _checksum_vfs()
@@ -306,17 +307,20 @@ def connect(path: str, secret: Secret | None = None, flags: int = CREATE, *, fro
     return connection
 
 
-def has_checksums(path: Path) -> bool:
-    """Whether the pages of a file have checksums."""
-    return _has_checksums(first_page(path))
-
-
-def _has_checksums(page: bytes) -> bool:
-    if len(page) < _HEADER or page[20] != _RESERVED:
-        return False
-    size = int.from_bytes(page[16:18], "big")
-    page = page[: _MOST_PAGE if size == 1 else size]
-    return _checksum(page[:-_RESERVED]) == page[-_RESERVED:]
+def has_checksums(path: Path, page: bytes | None = None) -> bool:
+    """Whether the pages of a file have checksums. ``page`` is its first page, if that was read already."""
+    for wait_s in _LOOKS_S:
+        page = first_page(path) if page is None else page
+        if len(page) < _HEADER or page[20] != _RESERVED:
+            return False
+        size = int.from_bytes(page[16:18], "big")
+        page = page[: _MOST_PAGE if size == 1 else size]
+        if _checksum(page[:-_RESERVED]) == page[-_RESERVED:]:
+            return True
+        # Another process may have been writing this page.
+        time.sleep(wait_s)
+        page = None
+    return False
 
 
 def _checksum(data: bytes) -> bytes:

@@ -606,6 +606,8 @@ def test_what_has_one_value_gets_another(bench: Bench, older: str, newer: str, q
         ("书桌一百四十厘米宽", "餐桌九十厘米宽", "书桌多宽？"),
         ("老家的wifi叫春山", "公司的wifi叫北斗", "老家的wifi叫什么？"),
         ("卧室的暖气调到18度", "浴室的暖气调到22度", "卧室的暖气是多少度？"),
+        ("I was born in Cork.", "I moved to Dublin.", "Where was I born?"),
+        ("我手机尾号是4417。", "不对，是40码。", "我的手机尾号是多少？"),
     ],
 )
 def test_two_things_of_which_the_same_is_said_are_both_current(bench: Bench, older: str, newer: str, question: str):

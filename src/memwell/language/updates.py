@@ -199,7 +199,7 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
     """
     if _OPENING(newer.stated):
         found = compared(newer, older)
-        at_once = _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe"
+        at_once = _RETRACTS(newer.stated) or corrects(newer.stated) == "maybe" or not newer.words
         # 说错了 is also said days later, and then need not repeat a word; but a word that is not what is meant is chance.
         if (at_once or found["same_words"]) and not _states_same(newer, older, found):
             return True

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from memwell._native import product
 from memwell.language.asking import asks_about_former, asks_about_past, before_what
 from memwell.language.claims import USER, claims
-from memwell.language.claims.stated import StatedFact, denies_another, is_other_value, read_facts, single_values
+from memwell.language.claims.stated import (
+    StatedFact,
+    cannot_change,
+    denies_another,
+    is_other_value,
+    read_facts,
+    single_values,
+)
 from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
@@ -357,6 +364,8 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if is_other_value(now, before):
         # Whom they are of is read with the facts.
         return not is_about_another_thing(later, earlier)
+    if cannot_change(before) and not corrects_earlier(later.stated):
+        return False
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
 
 

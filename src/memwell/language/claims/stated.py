@@ -68,6 +68,12 @@ def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> 
     )
 
 
+def cannot_change(facts: Sequence[StatedFact]) -> bool:
+    """Whether nothing but what is so for life is stated: a birthday, where one was born."""
+    found = [relation_of(one.relation) for one in facts]
+    return bool(found) and all(one is not None and one.lasting for one in found)
+
+
 def is_other_value(newer: tuple[StatedFact, ...], older: tuple[StatedFact, ...]) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
     now = single_values(newer)

@@ -366,6 +366,8 @@ def import_command(
 ) -> None:
     """Import a file, or a database of LangChain or AgentScope; again changes nothing. 导入，重复导入不会改变任何内容。"""
     if "://" in source:
+        if trusted:
+            raise InvalidInput(say("url_is_not_trusted"))
         if is_served(store):
             raise ConfigurationError(say("import_served", url=repr(without_secrets(store))))
     else:

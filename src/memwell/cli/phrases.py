@@ -185,6 +185,10 @@ _PHRASES = {
         "存储 {path} 只能读取：文件、所在文件夹或磁盘有写保护。请允许写入，或把它复制到可写的位置。",
     ),
     "importing": ("Importing", "正在导入"),
+    "url_is_not_trusted": (
+        "Only memwell's own export can be taken at its word; leave --trusted out.",
+        "只有 memwell 自己的导出文件可以按原样导入；请去掉 --trusted。",
+    ),
     "url_is_langchain": (
         "From a URL the formats langchain and agentscope are imported, not {format}.",
         "从网址可以导入 langchain 和 agentscope 格式，不能导入 {format}。",

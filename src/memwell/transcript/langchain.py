@@ -70,8 +70,8 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
 
 
 def is_shown(message: Message) -> bool:
-    """Whether a history of LangChain's shows it: it may go to a model, or it came from LangChain."""
-    return message.for_model or MARK in message.metadata
+    """Whether a history of LangChain's shows it: it may go to a model, or it is a request of LangChain's own."""
+    return message.for_model or (MARK in message.metadata and not message.hidden)
 
 
 def to_langchain(message: Message) -> Shape:
@@ -79,8 +79,11 @@ def to_langchain(message: Message) -> Shape:
     mark = message.metadata.get(MARK)
     rest = copy.deepcopy(cast(Shape, mark)) if isinstance(mark, dict) else {}
     kind = rest.pop("type", _KIND_OF[message.role])
-    if kind not in KINDS:
+    if kind not in KINDS or _ROLES[KINDS[kind]] is not message.role:
+        # A file may claim anything in its metadata; who speaks is the message's own field.
         kind = _KIND_OF[message.role]
+    if KINDS[kind] == "chat" and _as_id(rest.get("role")):
+        del rest["role"]
     _drop_outdated(rest, message)
     data = {**_rendered(message, KINDS[kind]), **rest, "type": kind}
     return {"type": kind, "data": data}

@@ -74,6 +74,21 @@ def is_shown(message: Message) -> bool:
     return message.for_model or (MARK in message.metadata and not message.hidden)
 
 
+def apart(message: Message) -> list[Message]:
+    """The messages that LangChain needs for one of ours: a message of its tools has one result."""
+    results, is_tool = message.tool_results, message.role in (Role.TOOL, Role.FUNCTION)
+    if not results or (is_tool and len(results) == 1):
+        return [message]
+    rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    made = [Message(Role.TOOL, (one,), one.name, time=message.time) for one in results]
+    if is_tool:
+        # What else it says goes with its first result, which keeps its fields.
+        return [message.changed(parts=(results[0], *rest)), *made[1:]]
+    spoken = [message.changed(parts=rest)] if rest else []
+    # A result comes right after the call it answers: before a user's words, after an assistant's.
+    return [*spoken, *made] if message.role is Role.AI else [*made, *spoken]
+
+
 def to_langchain(message: Message) -> Shape:
     """The layout of a message: what ``from_langchain`` read comes back equal, defaults filled in."""
     mark = message.metadata.get(MARK)

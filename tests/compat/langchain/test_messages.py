@@ -14,6 +14,7 @@ from memwell.compat.langchain import messages as ours
 from memwell.errors import InvalidInput
 from memwell.messages import Message, Role
 from memwell.testing import strategies
+from memwell.transcript.langchain import apart
 
 words = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=10)
 objects = st.dictionaries(words, words | st.integers(-9, 9), max_size=2)
@@ -209,5 +210,5 @@ def test_numbers_and_other_things_a_tool_may_answer() -> None:
 @given(strategies.messages(), st.sampled_from(["Human", "我"]))
 def test_the_text_of_core_messages_is_the_buffer_string(message: Message, prefix: str) -> None:
     if message.role is not Role.VIEW:
-        expected = ours.get_buffer_string([ours.from_core(message)], human_prefix=prefix, ai_prefix="Bot")
+        expected = ours.get_buffer_string(map(ours.from_core, apart(message)), human_prefix=prefix, ai_prefix="Bot")
         assert ours.as_text([message, message], prefix, "Bot") == f"{expected}\n{expected}"

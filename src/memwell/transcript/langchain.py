@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.text import Shape, mapping, media_type, storable, to_base64
+from memwell.transcript.text import Shape, json_object, mapping, media_type, storable, to_base64
 from memwell.values import MAX_ID_LENGTH, check_type, new_id, shown
 
 KINDS: Mapping[str, str] = {
@@ -111,7 +111,7 @@ def _made(kind: str, data: Shape, given_id: str | None) -> Message:
     check_type(name, (str, NoneType), "a message's name must be text")
     return Message(
         _ROLES[kind],
-        (*parts, *_calls(data.get("tool_calls") or [])),
+        (*parts, *(_calls(data.get("tool_calls") or []) if kind != "ai" else _calls_of_model(data))),
         name=name or None,
         id=given_id or _as_id(data.get("id")) or new_id(),
         chat_role=_as_id(data.get("role")) if kind == "chat" else None,
@@ -171,6 +171,35 @@ def _calls(calls: object) -> list[ToolCall]:
     if not isinstance(calls, list | tuple):
         raise InvalidInput(f"tool calls must be a list, not {shown(calls)}")
     return [_call(call) for call in cast("Sequence[object]", calls)]
+
+
+def _calls_of_model(data: Shape) -> list[ToolCall]:
+    readable, unreadable = older_calls(data)
+    made = [ToolCall(_as_id(one["id"]) or "call", _as_id(one["name"]) or "tool", one["args"]) for one in unreadable]
+    return [*_calls(data.get("tool_calls") or readable), *made]
+
+
+def older_calls(data: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
+    """The calls that only ``additional_kwargs`` hold, as older versions wrote them: ``tool_calls``, ``invalid_tool_calls``.
+
+    Empty where the data has calls of its own, and where they are none that LangChain reads.
+    """
+    extra: Any = data.get("additional_kwargs")
+    given: Any = cast(Shape, extra).get("tool_calls") if isinstance(extra, Mapping) else None
+    readable: list[Shape] = []
+    unreadable: list[Shape] = []
+    if not given or any(data.get(field) for field in ("tool_calls", "invalid_tool_calls", "tool_call_chunks")):
+        return readable, unreadable
+    try:
+        for call in given:
+            if "function" in call:
+                name, written = call["function"]["name"], call["function"]["arguments"]
+                args = json_object("{}" if written == "null" else written)
+                fields = {"name": name or "", "args": written if args is None else args, "id": call.get("id")}
+                (unreadable if args is None else readable).append(fields)
+    except (TypeError, KeyError, AttributeError):
+        return [], []
+    return readable, unreadable
 
 
 def _call(call: Any) -> ToolCall:

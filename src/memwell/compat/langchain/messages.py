@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDi
 
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
-from memwell.transcript.langchain import KINDS, MARK, apart, from_langchain, to_langchain
+from memwell.transcript.langchain import KINDS, MARK, apart, from_langchain, older_calls, to_langchain
 from memwell.transcript.text import storable
 from memwell.values import check_shape, check_type, shown
 
@@ -246,6 +246,9 @@ class AIMessage(BaseMessage):
         return blocks
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        readable, unreadable = older_calls(fields)
+        if readable or unreadable:
+            fields |= {"tool_calls": readable, "invalid_tool_calls": unreadable}
         if "tool_calls" in fields:
             fields["tool_calls"] = [_tool_call(one) for one in _list(fields["tool_calls"], "tool_calls")]
         if "invalid_tool_calls" in fields:

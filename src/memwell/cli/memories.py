@@ -396,6 +396,8 @@ def _format_of(path: Path, named: str | None) -> str:
     """The format of a file that can be read. Raises ``FileError``, ``InvalidInput`` for one that is not known."""
     if named is None:
         return detect(path)
+    if named == "agentscope":
+        raise InvalidInput(say("agentscope_by_url"))
     if named not in FORMATS:
         raise InvalidInput(say("unknown_format", given=repr(named), known=", ".join(FORMATS)))
     path.open("rb").close()

@@ -89,7 +89,10 @@ def _json(head: bytes) -> str | None:
     return None
 
 
-AGENTSCOPE: Final = "JSONSession of memwell.compat.agentscope loads AgentScope's files, and its tables and keys are imported by their URL"
+AGENTSCOPE: Final = (
+    "JSONSession of memwell.compat.agentscope loads AgentScope's files, "
+    "and its tables and keys are imported by their URL"
+)
 _MEM0 = re.compile(rb'(?<!\\)"memory"\s*:\s*[^{\s]')
 _AGENT = re.compile(rb'(?<!\\)"memory"\s*:\s*\{')
 

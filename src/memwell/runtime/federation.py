@@ -196,7 +196,7 @@ class Federation:
         that contradict each other the one that spoke last counts.
         """
         facts = self._memory.facts
-        # Whoever asks by the owner's name asks of the user.
+        # The owner's name is the user's.
         asked = [USER, self.owner] if self._is_owner(subject) else [subject]
         taken = list(dict.fromkeys(_without_evidence(fact) for one in asked for fact in facts.about(one)))
         denied = {_claim(fact) for one in asked for fact in facts.history(one) if fact.retired_at is not None}

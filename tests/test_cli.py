@@ -340,6 +340,8 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
         (("remember", "chat.db", "Ann likes tea."), "--store chat.db"),
         (("doctor", "--store", "no/where/app.db"), "no folder"),
         (("import", "redis://127.0.0.1/0", "--store", "http://memory.example"), "http://memory.example"),
+        (("import", "sqlite:///x.db", "--format", "agentscope", "--trusted"), "leave --trusted out"),
+        (("import", "x.json", "--format", "agentscope"), "no format of a file"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("store")

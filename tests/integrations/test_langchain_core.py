@@ -61,7 +61,7 @@ from memwell.integrations.langchain_core import (
     MemwellStore,
     MemwellVectorStore,
 )
-from memwell.messages import Role, ai, human, message
+from memwell.messages import Message, Role, Text, ToolResult, ai, human, message
 from memwell.models import as_embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
@@ -707,3 +707,14 @@ def test_options_narrow_what_is_recalled(memory: Engine):
         MemwellRetriever(memory=memory, k=-1).invoke("Ann")
     with pytest.raises(ValueError, match="Memory"):
         MemwellRetriever(memory="app.db")  # pyright: ignore[reportArgumentType]
+
+
+def test_every_result_of_a_message_is_a_message_of_its_own(tmp_path: Path) -> None:
+    history = MemwellChatMessageHistory("trip", str(tmp_path / "app.db"))
+    results = tuple(ToolResult(str(place), (Text(said),), "f") for place, said in enumerate(("Ten.", "Two.")))
+    history.history.add(human("Count."), Message(Role.TOOL, results))
+    assert [(one.type, one.content, getattr(one, "tool_call_id", None)) for one in history.messages] == [
+        ("human", "Count.", None),
+        ("tool", "Ten.", "0"),
+        ("tool", "Two.", "1"),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,3 +146,60 @@ def test_what_is_no_secret_is_refused(ann: memwell.Engine, keys: Any) -> None:
         Federation(ann, "Ann", keys)
     with pytest.raises(NotFound):
         Federation(ann, "Ann", {}).export("Ben")
+
+
+def test_own_facts_win_when_the_owner_is_asked_for_by_name(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    ann.remember("Ben lives in Bergen.")
+    there = of_ben(ben)
+    there.take(of_ann(ann).export("Ben"))
+    assert told(there, "Ben") == told(there, "ben") == told(there) == [("lives_in", "Rome", "")]
+
+
+@pytest.mark.parametrize("private", ["Mia", None, 7, [None]])
+def test_what_is_private_is_a_list(ann: memwell.Engine, private: Any) -> None:
+    with pytest.raises(InvalidInput, match="private"):
+        of_ann(ann, private=private)
+
+
+def test_names_and_secrets_that_would_speak_for_another_are_refused(ann: memwell.Engine) -> None:
+    for owner, keys in (("user", {"Ben": SECRET}), ("User", {}), ("Ann", {"user": SECRET})):
+        with pytest.raises(InvalidInput, match="someone else in every store"):
+            Federation(ann, owner, keys)
+    with pytest.raises(InvalidInput, match="one secret"):
+        Federation(ann, "Ann", {"Ben": SECRET, "Cleo": SECRET.encode()})
+    with pytest.raises(InvalidInput, match="keys"):
+        Federation(ann, "Ann", None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        ("confidence", 1.5, "<= 1"),
+        ("confidence", -0.1, ">= 0"),
+        ("said_at", "2026-01-01T00:00:00", "timezone"),
+        ("valid_to", "2020-01-01T00:00:00Z", "ends before it begins"),
+        ("object", "x" * 2000, "length <= 1024"),
+        ("subject", "", "length >= 1"),
+        ("relation", "lives_in\nIgnore all", "regex"),
+        ("made", "2026-01-01T00:00:00", "timezone"),
+        ("made", "2999-01-01T00:00:00Z", "in the future"),
+    ],
+)
+def test_a_signed_file_is_not_believed_in_what_no_fact_has(
+    ann: memwell.Engine, ben: memwell.Engine, place: str, value: Any, reason: str
+) -> None:
+    sheet = json.loads(of_ann(ann).export("Ben").rpartition(b"\n")[0])
+    sheet["facts"][0]["valid_from"] = "2021-01-01T00:00:00Z"
+    (sheet if place == "made" else sheet["facts"][0])[place] = value
+    body = json.dumps(sheet).encode()
+    signed = body + b"\n" + hmac.digest(SECRET.encode(), body, "sha256").hex().encode()
+    there = of_ben(ben)
+    with pytest.raises(InvalidInput, match=reason):
+        there.take(signed)
+    assert told(there, "Ann") == []
+
+
+def test_an_export_is_bytes(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    exported: Any = of_ann(ann).export("Ben").decode()
+    with pytest.raises(InvalidInput, match="an export is bytes"):
+        of_ben(ben).take(exported)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+import memwell
 from memwell.errors import FileError, InvalidInput
 from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
@@ -214,3 +215,17 @@ def test_it_is_no_way_back(memory: Memory, tmp_path: Path) -> None:
     export_markdown(memory, tmp_path / "x.md")
     with pytest.raises(InvalidInput, match=r"import the \.jsonl export"):
         import_file(memory, tmp_path / "x.md")
+
+
+def test_a_session_of_agentscope_is_named_for_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({"agent": {"memory": {"content": [[{"name": "ann", "content": "hi"}, []]]}}}))
+    with pytest.raises(InvalidInput, match="JSONSession"):
+        detect(path)
+    with (
+        memwell.open("memory:", embedder=None, work=False) as memory,
+        pytest.raises(InvalidInput, match="by their URL"),
+    ):
+        memory.import_file(path, format="agentscope")
+    path.write_text(json.dumps([{"memory": "Ann likes tea.", "metadata": {"memory": {}}}]))
+    assert detect(path) == "mem0"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import memwell
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.longterm.memory import Memory
@@ -246,3 +247,15 @@ def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
         watch(history), history, make(history, 50 if make is TokenWindow else 3), "what is next?"
     )
     assert early == late
+
+
+def test_instructions_come_first_whatever_is_combined_with_the_conversation() -> None:
+    with memwell.open("memory:", embedder=None, work=False) as memory:
+        memory.remember("Ann likes tea.")
+        chat = memory.thread("trip")
+        chat.add(system("Be brief."), human("What does Ann like?"))
+        both = Combined(Recalled(memory, chat), LastRounds(chat, rounds=1))
+        found = both.recall()
+        assert [one.role for one in found] == [Role.SYSTEM, Role.HUMAN, Role.HUMAN]
+        assert (found[0].text, found[-1].text) == ("Be brief.", "What does Ann like?")
+        assert "Ann likes tea." in found[1].text

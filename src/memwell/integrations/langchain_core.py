@@ -30,7 +30,7 @@ from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage.registry import Store, shared_backend
-from memwell.transcript.langchain import from_langchain, is_shown, to_langchain
+from memwell.transcript.langchain import apart, from_langchain, is_shown, to_langchain
 from memwell.values import check_count, check_text, check_type, new_id, shown
 
 try:
@@ -234,7 +234,8 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, in a new list. What is hidden from models is left out."""
-        return messages_from_dict([to_langchain(one) for one in self.history if is_shown(one)])
+        held = (one for message in self.history if is_shown(message) for one in apart(message))
+        return messages_from_dict([to_langchain(one) for one in held])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages at the end, all or none.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from memwell.longterm.facts import Fact
 from memwell.longterm.memory import HasMemory, as_memory
 from memwell.longterm.statements import BY_HAND, digest, name_key
 from memwell.records import Space, paged
-from memwell.values import check_id, check_text, shown
+from memwell.values import MAX_ID_LENGTH, check_id, check_list, check_text, check_type, shown
 
 FORMAT: Final = "memwell facts 1"
 PRIVATE: Final = "private"
@@ -29,18 +29,27 @@ PRIVATE: Final = "private"
 _SHARE = 0.5
 """What is left of the confidence in a fact when another store says it."""
 _LEAST = 16
+_AHEAD = timedelta(days=1)
+"""How far the clock of another store may be ahead of ours."""
+
+# What a file may hold is checked while it is read.
+_Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_LENGTH)]
+_Line = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=MAX_ID_LENGTH, pattern=r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z")
+]
 
 
 class SharedFact(msgspec.Struct, frozen=True, kw_only=True):
     """A fact as it leaves a store: who, what, when it holds and when it was said, and how sure it is. No evidence."""
 
-    subject: str
-    relation: str
-    object: str
-    said_at: datetime
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    confidence: float = 0.8
+    subject: _Name
+    relation: _Line
+    object: _Name
+    said_at: _Moment
+    valid_from: _Moment | None = None
+    valid_to: _Moment | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.8
     origin: str = ""
     """The store that says so; empty for this one. A file does not decide it: it is the name that the file is signed for."""
 
@@ -51,7 +60,7 @@ class _Sheet(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     origin: str
     to: str
-    made: datetime
+    made: _Moment
     facts: list[SharedFact]
 
 
@@ -70,18 +79,22 @@ class Federation:
     someone else in every store. ``keys`` has a secret of at least 16 bytes for each other store. ``private`` names
     relations, subjects and objects that never leave; neither does what rests only on memories whose metadata says
     ``private``, what looks like a secret, what is outdated, or what came from another store. Raises ``InvalidInput`` for a
-    name or a secret that is none.
+    name or a secret that is none, for the name ``user``, and for one secret with two stores.
     """
 
     def __init__(
         self, memory: HasMemory, owner: str, keys: Mapping[str, str | bytes], *, private: Iterable[str] = ()
     ) -> None:
         self._memory = as_memory(memory)
-        self.owner = check_id(owner, "the owner of a store")
-        self._keys = {check_id(name, "the name of a store"): _secret(name, key) for name, key in keys.items()}
+        self.owner = _store_name(owner)
+        check_type(keys, Mapping, "keys must have a secret for each store")
+        self._keys = {_store_name(name): _secret(name, key) for name, key in keys.items()}
         if self.owner in self._keys:
             raise InvalidInput(f"{shown(self.owner)} is this store itself, and needs no secret with itself")
-        self._private = {name_key(check_text(one, "what is private")) for one in private}
+        if len(set(self._keys.values())) < len(self._keys):
+            raise InvalidInput("two stores have one secret: each could sign for the other; give each its own")
+        listed = check_list(private, "what is private must be a list of names")
+        self._private = {name_key(check_text(one, "what is private")) for one in listed}
 
     # Sharing
 
@@ -101,7 +114,8 @@ class Federation:
                 yield self._shared(fact)
 
     def _is_private(self, fact: Fact) -> bool:
-        if {name_key(one) for one in (fact.subject, fact.relation, fact.object)} & self._private:
+        texts = (fact.subject, fact.relation, fact.object)
+        if {name_key(one) for one in texts} & self._private or max(map(len, texts)) > MAX_ID_LENGTH:
             return True
         return holds_secret(fact.object) or not any(self._may_leave(one.record) for one in fact.evidence)
 
@@ -126,9 +140,9 @@ class Federation:
     def take(self, exported: bytes) -> Taken:
         """Replace what is known from the sender of an export by what it shares now; its own facts stay untouched.
 
-        Raises ``InvalidInput`` for what was changed, signed with another secret, or made for another store, ``NotFound``
-        for a sender without a secret, and ``Conflict`` for an export that is older than the one taken in last. Then
-        nothing changes.
+        Raises ``InvalidInput`` for what is no export, was changed, signed with another secret, made for another store or in
+        the future, or holds a value that no fact has, ``NotFound`` for a sender without a secret, and
+        ``Conflict`` for an export that is older than the one taken in last. Then nothing changes.
         """
         sheet = self._checked(exported)
         space, kv = self._space(sheet.origin), self._memory.backend.kv
@@ -155,6 +169,7 @@ class Federation:
         return len([key for key in keys if key != "made"])
 
     def _checked(self, exported: bytes) -> _Sheet:
+        check_type(exported, bytes, "an export is bytes, as export() returns it")
         body, _, signature = exported.rpartition(b"\n")
         try:
             sheet = msgspec.json.decode(body, type=_Sheet)
@@ -165,6 +180,11 @@ class Federation:
             raise InvalidInput(f"the export was changed, or not signed with the secret of {shown(sheet.origin)}")
         if sheet.format != FORMAT or sheet.to != self.owner:
             raise InvalidInput(f"the export is for {shown(sheet.to)} in {shown(sheet.format)}, not for {self.owner!r}")
+        if sheet.made - self._memory.clock() > _AHEAD:
+            raise InvalidInput(f"the export says that it was made in the future, at {sheet.made.isoformat()}")
+        for fact in sheet.facts:
+            if fact.valid_from is not None and fact.valid_to is not None and fact.valid_to < fact.valid_from:
+                raise InvalidInput(f"a fact about {shown(fact.subject)} ends before it begins")
         return sheet
 
     # Reading
@@ -175,9 +195,11 @@ class Federation:
         Another store's fact is left out where our own say something else, the same, or that it is not so; of two stores
         that contradict each other the one that spoke last counts.
         """
-        own = [_without_evidence(fact) for fact in self._memory.facts.about(subject)]
-        denied = {_claim(fact) for fact in self._memory.facts.history(subject) if fact.retired_at is not None}
-        taken = [*own]
+        facts = self._memory.facts
+        # The owner's name is the user's.
+        asked = [USER, self.owner] if self._is_owner(subject) else [subject]
+        taken = list(dict.fromkeys(_without_evidence(fact) for one in asked for fact in facts.about(one)))
+        denied = {_claim(fact) for one in asked for fact in facts.history(one) if fact.retired_at is not None}
         for fact in sorted(self._from_others(subject), key=lambda one: one.said_at, reverse=True):
             if _claim(fact) not in denied and not any(_excludes(one, fact) for one in taken):
                 taken.append(fact)
@@ -185,7 +207,7 @@ class Federation:
 
     def _from_others(self, subject: str) -> Iterator[SharedFact]:
         names = {name_key(one) for one in self._memory.facts.names_of(subject)} | {name_key(subject)}
-        names |= {name_key(self.owner), name_key(USER)} if names & {name_key(self.owner), name_key(USER)} else set()
+        names |= {name_key(self.owner), name_key(USER)} if self._is_owner(subject) else set()
         kv = self._memory.backend.kv
         for origin in self._keys:
             space = self._space(origin)
@@ -196,6 +218,10 @@ class Federation:
                 if name_key(fact.subject) in names:
                     yield msgspec.structs.replace(fact, confidence=fact.confidence * _SHARE)
 
+    def _is_owner(self, subject: str) -> bool:
+        names = {name_key(one) for one in (subject, *self._memory.facts.names_of(subject))}
+        return not names.isdisjoint((name_key(self.owner), name_key(USER)))
+
     def _space(self, origin: str) -> Space:
         return self._memory.space / "federation" / check_id(origin, "the name of a store")
 
@@ -203,6 +229,12 @@ class Federation:
         if name not in self._keys:
             raise NotFound(f"there is no secret with the store {shown(name)}")
         return self._keys[name]
+
+
+def _store_name(name: object) -> str:
+    if name_key(checked := check_id(name, "the name of a store")) == name_key(USER):
+        raise InvalidInput(f"{shown(name)} is someone else in every store; give the store a name of its own")
+    return checked
 
 
 def _secret(name: str, key: Any) -> bytes:

@@ -13,7 +13,7 @@ from memwell.history import HistoryReader
 from memwell.language.quoting import DOT, Phrases, clean, framed, heading, phrases, quoted
 from memwell.language.words import language_of
 from memwell.messages import Message, Role, human
-from memwell.strategies.state import AT_ONCE
+from memwell.strategies.state import AT_ONCE, is_preamble
 from memwell.values import check_count, check_type
 
 
@@ -126,6 +126,8 @@ Failure: TypeAlias = tuple[Strategy, Exception]
 class Combined(Strategy):
     """Several strategies: each observes, and their recalled messages are joined in order, without repetitions.
 
+    The instructions before the first round come first, whichever strategy recalls them.
+
     One that fails does not stop the others; ``failures`` has the failures of the last call. ``recall`` raises only when all
     fail. ``observe`` and ``clear`` raise the first failure after all were called, with the others in its notes.
     """
@@ -164,7 +166,7 @@ class Combined(Strategy):
         self.failures = failures
         if self.strategies and len(failures) == len(self.strategies):
             _raise_first(failures)
-        return list(found.values())
+        return sorted(found.values(), key=lambda one: not is_preamble(one))
 
 
 def _raise_first(failures: list[Failure]) -> None:

@@ -67,6 +67,8 @@ def to_agentscope(message: Message) -> Shape:
     else:
         role = name = _SPEAKERS[message.role]
     known: Shape = rest or {}
+    if message.role is Role.TOOL and known.get("role") in ("user", "assistant"):
+        role = known["role"]
     if rest is None:
         metadata = {key: plain_copy(value) for key, value in message.metadata.items() if key != MARK}
     else:
@@ -74,7 +76,7 @@ def to_agentscope(message: Message) -> Shape:
     return {
         "id": known.get("id", message.id),
         "name": known.get("name", message.name or name),
-        "role": known.get("role", role),
+        "role": role,
         "content": _content(message, rest),
         "metadata": metadata,
         "timestamp": known.get("timestamp") or _local(message.time),
@@ -269,7 +271,7 @@ def _put_back(blocks: list[Shape], place: int, kept: Shape) -> None:
     block = blocks[place]
     if kept.get("as_text") and isinstance(block.get("output"), list):
         block["output"] = "\n".join(inner.get("text", "") for inner in block["output"])
-    block.update(plain_copy(kept["keys"]))
+    block.update({**plain_copy(kept["keys"]), "type": block["type"]})
 
 
 def _block(part: Part) -> Shape:
@@ -295,6 +297,14 @@ def _own(part: Opaque) -> Shape | None:
     block = plain_copy(part.data)
     if part.kind.startswith(_OURS):
         return block
+    match block:
+        case {"type": "reasoning", "reasoning": str(thought)}:
+            return {"type": "thinking", "thinking": thought}
+        case {"type": "reasoning", "summary": [*pieces]}:
+            said = [cast(Shape, piece).get("text") for piece in cast("list[object]", pieces) if isinstance(piece, dict)]
+            return {"type": "thinking", "thinking": "\n".join(text for text in said if isinstance(text, str))}
+        case _:
+            pass
     try:
         _check_block(block)
     except InvalidInput:
@@ -315,7 +325,10 @@ def _seen(part: Media) -> Shape:
 def _speaker(message: Message) -> tuple[str, str]:
     """The role, and the name of a speaker who has none."""
     if message.role in (Role.TOOL, Role.FUNCTION):
-        return "system", next((result.name for result in message.tool_results if result.name), "system")
+        called = next((result.name for result in message.tool_results if result.name), "system")
+        # AgentScope's results come from the system. A tool's word that is no result would be an instruction there.
+        is_result = len(message.tool_results) == len(message.parts) > 0
+        return ("system", called) if is_result else ("user", "user")
     role = "assistant" if message.role is Role.VIEW else _SPEAKERS[speaker(message)]
     return role, message.chat_role or role
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.text import Shape, mapping, media_type, storable, to_base64
+from memwell.transcript.text import Shape, json_object, mapping, media_type, storable, to_base64
 from memwell.values import MAX_ID_LENGTH, check_type, new_id, shown
 
 KINDS: Mapping[str, str] = {
@@ -70,8 +70,23 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
 
 
 def is_shown(message: Message) -> bool:
-    """Whether a history of LangChain's shows it: it may go to a model, or it came from LangChain."""
-    return message.for_model or MARK in message.metadata
+    """Whether a history of LangChain's shows it: it may go to a model, or it is a request of LangChain's own."""
+    return message.for_model or (MARK in message.metadata and not message.hidden)
+
+
+def apart(message: Message) -> list[Message]:
+    """The messages that LangChain needs for one of ours: a message of its tools has one result."""
+    results, is_tool = message.tool_results, message.role in (Role.TOOL, Role.FUNCTION)
+    if not results or (is_tool and len(results) == 1):
+        return [message]
+    rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    made = [Message(Role.TOOL, (one,), one.name, time=message.time) for one in results]
+    if is_tool:
+        # What else it says goes with its first result, which keeps its fields.
+        return [message.changed(parts=(results[0], *rest)), *made[1:]]
+    spoken = [message.changed(parts=rest)] if rest else []
+    # A result comes right after the call it answers: before a user's words, after an assistant's.
+    return [*spoken, *made] if message.role is Role.AI else [*made, *spoken]
 
 
 def to_langchain(message: Message) -> Shape:
@@ -79,8 +94,11 @@ def to_langchain(message: Message) -> Shape:
     mark = message.metadata.get(MARK)
     rest = copy.deepcopy(cast(Shape, mark)) if isinstance(mark, dict) else {}
     kind = rest.pop("type", _KIND_OF[message.role])
-    if kind not in KINDS:
+    if kind not in KINDS or _ROLES[KINDS[kind]] is not message.role:
+        # A file may claim anything in its metadata; who speaks is the message's own field.
         kind = _KIND_OF[message.role]
+    if KINDS[kind] == "chat" and _as_id(rest.get("role")):
+        del rest["role"]
     _drop_outdated(rest, message)
     data = {**_rendered(message, KINDS[kind]), **rest, "type": kind}
     return {"type": kind, "data": data}
@@ -93,7 +111,7 @@ def _made(kind: str, data: Shape, given_id: str | None) -> Message:
     check_type(name, (str, NoneType), "a message's name must be text")
     return Message(
         _ROLES[kind],
-        (*parts, *_calls(data.get("tool_calls") or [])),
+        (*parts, *(_calls(data.get("tool_calls") or []) if kind != "ai" else _calls_of_model(data))),
         name=name or None,
         id=given_id or _as_id(data.get("id")) or new_id(),
         chat_role=_as_id(data.get("role")) if kind == "chat" else None,
@@ -153,6 +171,35 @@ def _calls(calls: object) -> list[ToolCall]:
     if not isinstance(calls, list | tuple):
         raise InvalidInput(f"tool calls must be a list, not {shown(calls)}")
     return [_call(call) for call in cast("Sequence[object]", calls)]
+
+
+def _calls_of_model(data: Shape) -> list[ToolCall]:
+    readable, unreadable = older_calls(data)
+    made = [ToolCall(_as_id(one["id"]) or "call", _as_id(one["name"]) or "tool", one["args"]) for one in unreadable]
+    return [*_calls(data.get("tool_calls") or readable), *made]
+
+
+def older_calls(data: Mapping[str, Any]) -> tuple[list[Shape], list[Shape]]:
+    """The calls that only ``additional_kwargs`` hold, as older versions wrote them: ``tool_calls``, ``invalid_tool_calls``.
+
+    Empty where the data has calls of its own, and where they are none that LangChain reads.
+    """
+    extra: Any = data.get("additional_kwargs")
+    given: Any = cast(Shape, extra).get("tool_calls") if isinstance(extra, Mapping) else None
+    readable: list[Shape] = []
+    unreadable: list[Shape] = []
+    if not given or any(data.get(field) for field in ("tool_calls", "invalid_tool_calls", "tool_call_chunks")):
+        return readable, unreadable
+    try:
+        for call in given:
+            if "function" in call:
+                name, written = call["function"]["name"], call["function"]["arguments"]
+                args = json_object("{}" if written == "null" else written)
+                fields = {"name": name or "", "args": written if args is None else args, "id": call.get("id")}
+                (unreadable if args is None else readable).append(fields)
+    except (TypeError, KeyError, AttributeError):
+        return [], []
+    return readable, unreadable
 
 
 def _call(call: Any) -> ToolCall:

@@ -58,6 +58,29 @@ async def test_what_is_known_of_a_person() -> None:
             assert kept.metadata == {"agent": "bot", "thinking": "for the next trip"}
 
 
+async def test_what_was_recalled_is_not_learnt_again() -> None:
+    with open_backend("memory:") as backend:
+        async with made(ReMePersonalLongTermMemory, backend) as memory:
+            hint = "The content below are retrieved from long-term memory, which maybe useful:\n"
+            recalled = f"<long_term_memory>{hint}I start work at nine. </long_term_memory> he said</long_term_memory>"
+            document: Any = ["<retrieved_knowledge>Use this:\n", "Tea is green.", "</retrieved_knowledge>"]
+            output = {"type": "tool_result", "id": "1", "name": "retrieve_from_memory", "output": "Ann likes nine."}
+            found: Any = [output]
+            await memory.record(
+                [
+                    Msg("ann", "I start work at nine.", "user"),
+                    Msg("long_term_memory", recalled, "user"),
+                    Msg("user", [{"type": "text", "text": one} for one in document], "user"),
+                    Msg("ann", f"I like tea. {recalled}", "user"),
+                    Msg("system", found, "system"),
+                ]
+            )
+            assert sorted(one.text.strip() for one in memory.memory.memories()) == [
+                "I like tea.",
+                "I start work at nine.",
+            ]
+
+
 async def test_messages_are_recorded_once_and_the_last_one_asks() -> None:
     with open_backend("memory:") as backend:
         async with made(ReMePersonalLongTermMemory, backend) as memory:

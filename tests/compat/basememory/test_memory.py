@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -607,3 +608,16 @@ def test_a_sender_is_who_the_message_names_or_who_is_named_beside_it() -> None:
     assert [sender_of(one) for one in ("hi", {"user": "Ben"}, human("x", name="Cy"), 5, {"user": 5})] == [
         None, "Ben", "Cy", None, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "is_time"),
+    [(10**9, True), (1e9, True), ("2001-09-09T01:46:40", True), ("soon", False), (1e99, False), (True, False)],
+)
+def test_a_dict_is_stored_with_its_timestamp(timestamp: Any, is_time: bool) -> None:
+    history = History(open_backend("memory:"), "chat")
+    chat = BaseChatMessageMemory(history)
+    said = {"content": "hi", "timestamp": timestamp}
+    chat.add_message(said)
+    assert chat.get_message(0) == said
+    assert (history.get(0).time == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)) is is_time

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
 from sqlalchemy import Engine, create_engine, event, inspect
 
+from memwell.compat.langchain.buffers import ConversationBufferMemory
 from memwell.compat.langchain.entities import RedisEntityStore
 from memwell.compat.langchain.histories import (
     BaseChatMessageHistory,
@@ -54,7 +55,8 @@ from memwell.errors import (
     Unsupported,
 )
 from memwell.history import History
-from memwell.messages import Role
+from memwell.messages import Message, Role, Text, ToolCall, ai, human
+from memwell.messages import ToolResult as CoreResult
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.registry import close_shared, shared_backend
@@ -127,6 +129,24 @@ def test_a_message_may_come_twice_and_assigning_replaces(history: ThreadChatMess
 
 
 @pytest.mark.filterwarnings("ignore:The class `InMemoryChatMessageHistory` was deprecated")
+def test_every_result_of_a_message_is_shown_and_assigning_keeps_them(history: ThreadChatMessageHistory) -> None:
+    results = (CoreResult("1", (Text("Ten."),), "f"), CoreResult("2", (Text("No."),), "g", is_error=True))
+    history.history.add(human("Count."), ai("", tool_calls=[ToolCall("1", "f"), ToolCall("2", "g")]))
+    history.history.add(Message(Role.TOOL, results), Message(Role.AI, (Text("So."), ToolCall("3", "f"), *results[:1])))
+    shown = [(one.type, one.text, getattr(one, "tool_call_id", None)) for one in history.messages]
+    expected = [
+        *(("human", "Count.", None), ("ai", "", None), ("tool", "Ten.", "1"), ("tool", "No.", "2")),
+        *(("ai", "So.", None), ("tool", "Ten.", "1")),
+    ]
+    assert shown == expected
+    failed = history.messages[3]
+    assert isinstance(failed, ToolMessage)
+    assert (failed.name, failed.status) == ("g", "error")
+    assert "No." in ConversationBufferMemory(chat_memory=history).buffer_as_str
+    history.messages = history.messages
+    assert [(one.type, one.text, getattr(one, "tool_call_id", None)) for one in history.messages] == expected
+
+
 def test_equal_histories_are_equal() -> None:
     one, other = InMemoryChatMessageHistory(SAID), InMemoryChatMessageHistory(SAID)
     assert one == other == Theirs(messages=theirs.messages_from_dict(messages_to_dict(SAID)))

@@ -14,6 +14,7 @@ from memwell.compat.langchain import messages as ours
 from memwell.errors import InvalidInput
 from memwell.messages import Message, Role
 from memwell.testing import strategies
+from memwell.transcript.langchain import apart, from_langchain
 
 words = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=10)
 objects = st.dictionaries(words, words | st.integers(-9, 9), max_size=2)
@@ -209,5 +210,32 @@ def test_numbers_and_other_things_a_tool_may_answer() -> None:
 @given(strategies.messages(), st.sampled_from(["Human", "我"]))
 def test_the_text_of_core_messages_is_the_buffer_string(message: Message, prefix: str) -> None:
     if message.role is not Role.VIEW:
-        expected = ours.get_buffer_string([ours.from_core(message)], human_prefix=prefix, ai_prefix="Bot")
+        expected = ours.get_buffer_string(map(ours.from_core, apart(message)), human_prefix=prefix, ai_prefix="Bot")
         assert ours.as_text([message, message], prefix, "Bot") == f"{expected}\n{expected}"
+
+
+OLDER: list[Any] = [
+    [{"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+    [
+        {"id": "1", "function": {"name": "f", "arguments": "{broken"}},
+        {"id": "2", "function": {"name": "g", "arguments": "null"}},
+    ],
+    [{"id": "1"}],
+    [{"function": {"arguments": "{}"}}],
+    [7],
+]
+
+
+@pytest.mark.parametrize("calls", OLDER)
+def test_calls_in_the_form_of_older_versions_are_read_as_langchain_does(calls: list[Any]) -> None:
+    mine, its = (one.AIMessage("", additional_kwargs={"tool_calls": calls}) for one in (ours, theirs))
+    assert (mine.tool_calls, mine.invalid_tool_calls) == (its.tool_calls, its.invalid_tool_calls)
+    assert mine == its
+    assert ours.from_core(ours.to_core(mine)) == mine
+    older = from_langchain({"type": "ai", "data": {"content": "", "additional_kwargs": {"tool_calls": calls}}})
+    assert [one.id for one in older.tool_calls] == [one["id"] for one in (*its.tool_calls, *its.invalid_tool_calls)]
+    assert ours.from_core(older) == its
+    own = ours.AIMessage(
+        "", additional_kwargs={"tool_calls": calls}, tool_calls=[ours.tool_call(name="h", args={}, id="3")]
+    )
+    assert [one["name"] for one in own.tool_calls] == ["h"]

@@ -26,7 +26,7 @@ from memwell.compat.agentscope.messages import (
     to_core,
 )
 from memwell.errors import MemwellError
-from memwell.messages import Message, Role
+from memwell.messages import Message, Role, Text, ToolResult
 from memwell.models.ports import Embedder, as_embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
@@ -36,6 +36,8 @@ from memwell.storage.registry import Store, shared_backend
 from memwell.values import check_text, new_id, shown
 
 _SHOWN_OUTPUT = 500
+_RECALLED = ("long_term_memory", "retrieved_knowledge")
+"""The tags in which an agent puts what it recalled into a user's message."""
 
 
 class NotStarted(MemwellError, RuntimeError):
@@ -130,7 +132,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         self._engine = None
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> None:
-        """Remember what messages say; None among them, instructions and thoughts are left out.
+        """Remember what messages say; None among them, instructions, thoughts and what was recalled are left out.
 
         Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
@@ -187,7 +189,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
     # Overridden by the kinds of memory
 
     async def _keep(self, memory: Engine, messages: list[Msg], options: dict[str, Any]) -> None:
-        said = [made for one in messages if _is_said(made := to_core(one))]
+        said = [made for one in messages if _is_said(made := _without_recalled(to_core(one)))]
         await memory.aremember(said, kind=self._kind, session=self.run_name, metadata=self._about(options))
         await memory.aflush()
 
@@ -293,6 +295,30 @@ class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
 
     def _nothing(self, keywords: list[str]) -> str:
         return f"No tool guidelines found for: {','.join(keywords)}"
+
+
+def _without_recalled(message: Message) -> Message:
+    """The message without what an agent recalled, which would be learnt again as a user's word, and grow each time."""
+    text = message.text.strip()
+    if any(text.startswith(f"<{tag}>") and text.endswith(f"</{tag}>") for tag in _RECALLED):
+        # Its tags may stand in blocks of their own, with documents between them.
+        return message.changed(parts=())
+    tool = LongTermMemoryBase.retrieve_from_memory.__name__
+    parts = tuple(
+        Text(_outside(part.text)) if isinstance(part, Text) else part
+        for part in message.parts
+        if not (isinstance(part, ToolResult) and part.name == tool)
+    )
+    return message.changed(parts=parts) if parts != message.parts else message
+
+
+def _outside(text: str) -> str:
+    """The text around recalled blocks. A block ends at its last tag, as a memory may hold the tag itself."""
+    for tag in _RECALLED:
+        start, end = text.find(f"<{tag}>"), text.rfind(f"</{tag}>")
+        if 0 <= start < end:
+            text = text[:start] + text[end + len(tag) + 3 :]
+    return text
 
 
 def _is_said(message: Message) -> bool:

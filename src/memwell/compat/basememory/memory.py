@@ -49,7 +49,7 @@ from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import Store, open_backend, shared_backend
 from memwell.transcript.text import storable
-from memwell.values import check_id, check_json, check_text, check_type, new_id, now, shown
+from memwell.values import as_utc, check_id, check_json, check_text, check_type, new_id, now, shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})
 
@@ -426,7 +426,21 @@ def _from_dict(item: dict[str, Any]) -> Message:
     # The text is stored once, in the part.
     kept = {**fields, key: None} if key is not None else fields
     mark = {"kind": "dict", "fields": kept, "words": key}
-    return message(role, (part,) if words or media is not None else (), name=sender_of(item), metadata={MARK: mark})
+    parts = (part,) if words or media is not None else ()
+    return message(role, parts, name=sender_of(item), time=_time_of(item) or now(), metadata={MARK: mark})
+
+
+def _time_of(item: dict[str, Any]) -> datetime | None:
+    """The time of a dict's timestamp, in seconds since 1970 or as ISO 8601; None for anything else."""
+    said = item.get("timestamp")
+    try:
+        if isinstance(said, str):
+            return as_utc(datetime.fromisoformat(said), "a timestamp")
+        if isinstance(said, int | float) and not isinstance(said, bool):
+            return datetime.fromtimestamp(said, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
 
 
 def _to_dict(stored: Message) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
 from memwell.tokens import TokenCounter
+from memwell.transcript.langchain import apart
 from memwell.values import check_type, shown
 
 T = TypeVar("T")
@@ -228,7 +229,7 @@ class BaseChatMemory(BaseMemory, ABC):
 
     def _from_core(self, messages: Iterable[Message]) -> list[BaseMessage]:
         """Core messages as the classes that the history holds."""
-        return self._for_history([from_core(message) for message in messages])
+        return self._for_history([from_core(one) for message in messages for one in apart(message)])
 
     def _for_history(self, messages: list[BaseMessage]) -> list[BaseMessage]:
         """The messages, converted to LangChain's own classes when the history is one of LangChain's."""

@@ -40,7 +40,7 @@ from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend, shared_backend
 from memwell.tokens import TokenCounter
-from memwell.transcript.langchain import is_shown
+from memwell.transcript.langchain import apart, is_shown
 from memwell.values import check_count, new_id, now, shown
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first. What another room wrote and is hidden from models is left out."""
-        return [from_core(one) for one in self.history if is_shown(one)]
+        return [from_core(one) for message in self.history if is_shown(message) for one in apart(message)]
 
     @messages.setter
     def messages(self, messages: Iterable[Any]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]

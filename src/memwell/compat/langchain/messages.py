@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDi
 
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
-from memwell.transcript.langchain import KINDS, MARK, from_langchain, to_langchain
+from memwell.transcript.langchain import KINDS, MARK, apart, from_langchain, older_calls, to_langchain
 from memwell.transcript.text import storable
 from memwell.values import check_shape, check_type, shown
 
@@ -246,6 +246,9 @@ class AIMessage(BaseMessage):
         return blocks
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
+        readable, unreadable = older_calls(fields)
+        if readable or unreadable:
+            fields |= {"tool_calls": readable, "invalid_tool_calls": unreadable}
         if "tool_calls" in fields:
             fields["tool_calls"] = [_tool_call(one) for one in _list(fields["tool_calls"], "tool_calls")]
         if "invalid_tool_calls" in fields:
@@ -541,7 +544,7 @@ def as_text(messages: Iterable[Message], human_prefix: str = "Human", ai_prefix:
         # Plain text needs no message of LangChain's, which would cost three times as much.
         text = _plain_text(message)
         if text is None:
-            return get_buffer_string([from_core(message)], human_prefix, ai_prefix)
+            return get_buffer_string(map(from_core, apart(message)), human_prefix, ai_prefix)
         return f"{speakers[message.role]}: {text}"
 
     return "\n".join(map(line, messages))

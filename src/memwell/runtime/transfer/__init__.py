@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -82,11 +82,21 @@ def _json(head: bytes) -> str | None:
         return "mcp"
     if _key("mapping").search(head):
         return "chatgpt"
-    if _key("memory").search(head) or _key("results").match(head[1:].lstrip()):
+    if _AGENT.search(head) and not _MEM0.search(head):
+        raise InvalidInput(f"this is the state of an agent of AgentScope; {AGENTSCOPE}")
+    if _MEM0.search(head) or _key("results").match(head[1:].lstrip()):
         return "mem0"
     if (_key("type").search(head) and _key("data").search(head)) or head.replace(b" ", b"").rstrip() == b"[]":
         return "langchain"
     return None
+
+
+AGENTSCOPE: Final = (
+    "JSONSession of memwell.compat.agentscope loads AgentScope's files, "
+    "and its tables and keys are imported by their URL"
+)
+_MEM0 = re.compile(rb'(?<!\\)"memory"\s*:\s*[^{\s]')
+_AGENT = re.compile(rb'(?<!\\)"memory"\s*:\s*\{')
 
 
 def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
@@ -141,6 +151,8 @@ def import_file(
     memory = as_memory(memory)
     backend = RawMemory.of(memory).backend
     name = detect(path, backend) if format is None else format
+    if name == "agentscope":
+        raise InvalidInput(f"agentscope is no format of a file: {AGENTSCOPE}")
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
     decrypted = decrypting(backend, Path(path))

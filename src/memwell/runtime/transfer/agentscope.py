@@ -21,6 +21,7 @@ from memwell.history.writing import MessageMarks, places_at
 from memwell.messages import Message
 from memwell.records import Space
 from memwell.runtime.transfer.files import ImportCounts, Imported, Progress, decoded
+from memwell.runtime.transfer.intake import as_imported
 from memwell.storage.protocols import Backend
 from memwell.storage.urls import without_secrets
 from memwell.transcript.agentscope import SUMMARY, from_agentscope
@@ -72,7 +73,8 @@ def import_agentscope(
             backend = target if isinstance(target, Backend) else target.backend
             taken = _taken(backend, space, session, origin, counts)
             if remember and not isinstance(target, Backend):
-                target.at(space).remember([one for one in taken if one.text.strip()], session=session.name)
+                said = [one for one in taken if one.for_model and one.text.strip()]
+                target.at(space).remember(said, session=session.name, trust="imported")
         if progress is not None:
             progress(number, None)
     return counts.report()
@@ -123,7 +125,7 @@ def _read(session: _Session, counts: ImportCounts) -> Iterator[Message]:
             layout = cast("dict[str, Any]", found)
             id_ = listed or _digest(written)
             made: dict[str, Any] = {"id": id_, "timestamp": "", **layout, "metadata": layout.get("metadata") or {}}
-            yield from_agentscope(made, id=id_)
+            yield as_imported(from_agentscope(made, id=id_))
         except InvalidInput as error:
             counts.problem(number, error)
 

@@ -29,6 +29,7 @@ from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
 from memwell.storage.protocols import Backend
+from memwell.transcript.text import speaker
 from memwell.values import as_utc, check_text, check_type, shown
 
 _PAGE = 500
@@ -36,8 +37,10 @@ _EMBEDDER = "embedder"
 
 
 def as_imported(message: Message) -> Message:
-    """A message of a file: a system message of it is kept, and is no instruction to a model."""
-    return message.changed(hidden=True) if message.role is Role.SYSTEM else message
+    """A message of a file or a table: one that a model would hear as the system is kept, and hidden from models."""
+    # Other programs may write the role of a chat in capitals or with spaces.
+    role = (message.chat_role or "").strip().lower()
+    return message.changed(hidden=True) if speaker(message.changed(chat_role=role)) is Role.SYSTEM else message
 
 
 class RawMemory(MemoryBase):

@@ -398,9 +398,10 @@ class Engine(Closing):
         """Import a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; its format is detected unless named.
 
         ``user`` imports the memories of one user of mem0. Texts pass the gate; what a file calls the word of a user gets
-        the trust ``imported``, nothing is pinned, and system messages stay out of prompts. ``trusted`` takes memwell's own
-        file at its word. Importing again changes nothing. Raises ``FileError`` when the file cannot be read,
-        ``InvalidInput`` for an unknown format, and for an option that the format does not have.
+        the trust ``imported``, nothing is pinned, system messages stay out of prompts, and what has another content here
+        stays: it is named in ``skipped``. ``trusted`` takes memwell's own file at its word. Importing again changes
+        nothing. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` for an unknown format, and for an
+        option that the format does not have.
         """
         check_path(path)
         if _is_store(self.backend, Path(path)):

@@ -20,7 +20,7 @@ from memwell.settings import Settings
 from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
-from memwell.storage.sqlite.connections import Connections, Session, current_transaction
+from memwell.storage.sqlite.connections import Connections, Session, current_transaction, has_checksums
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
@@ -268,7 +268,14 @@ class SqliteBackend(Backend):
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
-        return {"kind": "sqlite", "path": str(self.path), "bytes": file_sizes(self.path), **counts}
+        checked = bool(has_checksums(self.path))
+        return {
+            "kind": "sqlite",
+            "path": str(self.path),
+            "bytes": file_sizes(self.path),
+            "checksums": checked,
+            **counts,
+        }
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)

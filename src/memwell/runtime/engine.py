@@ -363,9 +363,8 @@ class Engine(Closing):
 
     def erase_all(self) -> Erased:
         """Erase the whole memory of the space with its documents and media. Its conversations stay."""
-        if chunks_in(self.backend, self.space):
-            self.knowledge.erase_all()
-        return self.memory.erase_all()
+        documents = self.knowledge.erase_all() if chunks_in(self.backend, self.space) else 0
+        return replace(self.memory.erase_all(), documents=documents)
 
     @property
     def receipts(self) -> Receipts:

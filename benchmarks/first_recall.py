@@ -65,7 +65,7 @@ class Drawn(Embedder):
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     return " ".join(text.split()[:20]) if text.isascii() else text[:40]
 
 
@@ -75,13 +75,13 @@ def add(path: Path, first: int, count: int) -> None:
     Embedders(backend.kv, inner_space(DEFAULT_SPACE), drawn).claim(drawn.name)
     for start in range(first, first + count, _BATCH):
         numbers = range(start, min(start + _BATCH, first + count))
-        texts = [_short(writer.text()) for _ in numbers]
+        texts = [short(writer.text()) for _ in numbers]
         rows = drawn.embed(texts)
-        backend.index.upsert([_memory(*one) for one in zip(numbers, texts, rows, strict=True)])
+        backend.index.upsert([memory_of(*one) for one in zip(numbers, texts, rows, strict=True)])
     backend.close()
 
 
-def _memory(number: int, text: str, row: NDArray[np.float32]) -> Record:
+def memory_of(number: int, text: str, row: NDArray[np.float32]) -> Record:
     traits = Traits(
         speaker=("Ann", "Ben")[number % 2], session=f"s{number // _SESSION}", position=number, importance=0.5, stated=()
     )
@@ -100,7 +100,7 @@ def ask(path: Path) -> dict[str, Any]:
     """Ask in this process: the first question, and the median of later ones, in ms."""
     writer, drawn = Writer(11), Drawn(11)
     with memwell.open(path, embedder=drawn, work=False) as memory:
-        queries = [" ".join(_short(writer.text()).split()[:8])[:40] + "?" for _ in range(_ASKED + 1)]
+        queries = [" ".join(short(writer.text()).split()[:8])[:40] + "?" for _ in range(_ASKED + 1)]
         # When the collector next looks through all that was imported is chance, and takes 25 ms.
         gc.collect()
         first = _timed(memory, queries[0])

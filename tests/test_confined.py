@@ -59,6 +59,8 @@ def cost(data: bytes, what: str) -> str:
     if what == "file":
         with open(data.decode(), "w") as file:
             file.write("x")
+    if what == "secret":
+        return os.environ.get("MEMWELL_SECRET", "none")
     while what == "time":
         pass
     return "done"
@@ -83,6 +85,11 @@ def test_a_reader_gets_and_gives_structs_in_another_process():
     found = confined(measure, b"abc" * 1_000_000, MEDIUM, MediaLimits(image_side=7))
     assert (found.size, found.width) == (3_000_000, 7)
     assert found.height != os.getpid()
+
+
+def test_a_worker_does_not_get_the_secret_of_the_store(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MEMWELL_SECRET", "an open sesame of many words")
+    assert confined(cost, b"", "secret") == "none"
 
 
 def test_one_worker_reads_many_files():

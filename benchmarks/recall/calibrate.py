@@ -60,7 +60,7 @@ _STATEMENT_STORES = 24
 _SAID_FROM = 1.7e9
 _ONE_OF = 20
 """Of the statements, this part is between the translations of a store."""
-THRESHOLDS = (0.003, MIN_RELEVANCE, 0.03, 0.1, 0.3)
+THRESHOLDS = (0.002, MIN_RELEVANCE, 0.02, 0.1, 0.3)
 _WORDS = ("held", "whole", "count", "missing")
 _VECTORS = ("dense", "late")
 _ACROSS = "another language"

@@ -33,6 +33,7 @@ import msgspec
 
 from memwell import errors
 from memwell.errors import MemwellError, UnreadableDocument
+from memwell.settings import environment_of_workers
 
 MEMORY_MB = 512
 """How much memory the reading of a file may take, besides the worker itself."""
@@ -204,6 +205,7 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             # An interrupt from the terminal is for the program, which ends its workers itself.
             start_new_session=True,
+            env=environment_of_workers(),
         )
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._receive, name="reading-worker", daemon=True).start()

@@ -2,7 +2,8 @@
 
     MemwellError
     ├── ConfigurationError        a setting, a URL or an installation is wrong
-    │   └── MissingDependency     an optional package is not installed
+    │   ├── MissingDependency     an optional package is not installed
+    │   └── SecretRefused         the secret of an encrypted store is missing or wrong, or cannot be used
     ├── InvalidInput              a value breaks a rule; nothing was stored
     │   └── UnreadableDocument    a file or a page on the web cannot be read as a document
     ├── NotFound                  a thread, message, record or blob that must exist does not
@@ -35,6 +36,34 @@ class ConfigurationError(MemwellError):
 
 class MissingDependency(ConfigurationError):
     """An optional package is not installed; the message names the extra that brings it."""
+
+
+_SECRETS = {
+    "needed": "the store {path} is encrypted: give its secret (secret=…, MEMWELL_SECRET, or MEMWELL_SECRET_FILE)",
+    "wrong": "the secret does not open {path}; if it is the right one, the file is damaged",
+    "not-encrypted": "{path} is not encrypted, and a secret was given: leave it out, or encrypt the store "
+    "with memwell rekey",
+    "no-cipher": "{path} cannot be encrypted or read, since this apsw has no ciphers: "
+    "pip uninstall apsw, then pip install --force-reinstall apsw-sqlite3mc",
+    "elsewhere": "a secret encrypts SQLite files alone, not {path}: leave the secret out, or keep that part in the store",
+}
+
+
+class SecretRefused(ConfigurationError):
+    """The secret of an encrypted store is missing or wrong, or cannot be used; nothing was changed.
+
+    ``code`` is one of: needed, wrong, not-encrypted, no-cipher, elsewhere. ``path`` is the file, or the part's address.
+    """
+
+    def __init__(self, message: str = "", *, code: str = "needed", path: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.path = path
+
+    @classmethod
+    def of(cls, code: str, path: str) -> SecretRefused:
+        """The error with its message."""
+        return cls(_SECRETS[code].format(path=repr(path)), code=code, path=path)
 
 
 class InvalidInput(MemwellError, ValueError):
@@ -132,6 +161,7 @@ __all__ = [
     "NotFound",
     "NotGranted",
     "ReadOnlyStore",
+    "SecretRefused",
     "UnreadableDocument",
     "Unsupported",
 ]

@@ -32,6 +32,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     url: str = "memwell.db"
     """The store the command line opens when none is named."""
 
+    secret: str = ""
+    """The secret of an encrypted SQLite store: a passphrase, or a key as 64 hexadecimal digits. It is never shown."""
+
+    secret_file: str = ""
+    """The file that holds this secret, instead: a line of text, or 32 bytes."""
+
     language: str = ""
     """The language of messages to people: ``en``, ``zh``, or empty for the language of the terminal."""
 
@@ -148,7 +154,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        for secret in ("chat_key", "key"):
+        for secret in ("chat_key", "key", "secret"):
             shown[secret] = "…" if shown[secret] else ""
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
@@ -185,6 +191,17 @@ def _warn_of_unknown(variables: Mapping[str, str]) -> None:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         hint = f"; did you mean {_PREFIX}{near[0]}?" if near else ""
         _logger.warning("%s%s sets nothing%s", _PREFIX, name[:100], hint)
+
+
+def environment_of_workers() -> dict[str, str]:
+    """The environment without the settings: a reader of strangers' files needs no secret of ours."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
+
+
+def use_secret_file(path: str) -> None:
+    """Take the secret from a file, in this process and those that it starts, whatever the environment says."""
+    os.environ[f"{_PREFIX}SECRET_FILE"] = path
+    os.environ.pop(f"{_PREFIX}SECRET", None)
 
 
 def refuse_telemetry() -> None:

@@ -30,6 +30,7 @@ from memwell.models.scripted import HashEmbedder
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import MoveRefused
 from memwell.runtime.transfer.moving import _REFUSALS as MOVE_REFUSALS
+from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.composed import StoreVectors
 from memwell.storage.sqlite import SqliteBackend
@@ -175,6 +176,87 @@ def test_every_refusal_has_its_phrase():
         needed = {name for _, name, _, _ in Formatter().parse(message) if name}
         for phrase in _PHRASES[f"refused_{code}"]:
             assert {name for _, name, _, _ in Formatter().parse(phrase) if name} == needed
+
+
+# Encrypted stores
+
+PASSPHRASE = "correct horse battery"
+
+
+@pytest.fixture
+def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file with a secret. The command may set the variable for its children."""
+    monkeypatch.setenv("MEMWELL_SECRET_FILE", "")
+    monkeypatch.delenv("MEMWELL_SECRET_FILE")
+    file = tmp_path / "secret"
+    file.write_text(f"{PASSPHRASE}\n")
+    return file
+
+
+def test_a_store_is_encrypted_and_used_with_its_secret(run: Run, secret: Path, tmp_path: Path):
+    said = run("rekey", "--store", "app.db", "--new-secret-file", "secret")
+    assert (said.code, said.err) == (0, "")
+    assert "has the new secret" in said.out
+    assert "绿茶".encode() not in (tmp_path / "app.db").read_bytes()
+    refused = run("doctor", "--store", "app.db")
+    assert refused.code == 1
+    assert "is encrypted. Give its secret" in refused.err
+    found = json.loads(run("--secret-file", "secret", "doctor", "--store", "app.db", "--json").out)
+    assert found["store"]["encrypted"] is True
+    assert found["problems"] == []
+    assert PASSPHRASE not in json.dumps(found)
+
+
+def test_a_secret_comes_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("MEMWELL_SECRET", PASSPHRASE)
+    assert run("remember", "Ann drinks oolong.", "--store", "new.db").code == 0
+    assert "oolong" in run("recall", "what does Ann drink", "--store", "new.db").out
+    assert not [file for file in tmp_path.glob("new.db*") if b"oolong" in file.read_bytes()]
+    assert run("backup", "copy.db", "--store", "new.db").code == 0
+    assert run("restore", "copy.db", "--store", "again.db").code == 0
+    assert "oolong" in run("recall", "what does Ann drink", "--store", "again.db").out
+    assert run("export", "all.jsonl", "--store", "new.db").code == 0
+    assert b"oolong" not in (tmp_path / "all.jsonl").read_bytes()
+    assert run("import", "all.jsonl", "--store", "third.db").code == 0
+    assert "oolong" in run("recall", "what does Ann drink", "--store", "third.db").out
+    refused = run("export", "-", "--store", "new.db")
+    assert refused.code == 1
+    assert "--plaintext" in refused.err
+    assert "oolong" in run("export", "-", "--plaintext", "--store", "new.db").out
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", ("does not open", "is not encrypted", "SQLite files alone")), ("zh", ("无法打开", "未加密", "只加密"))],
+)
+def test_a_secret_that_does_not_fit_is_refused(
+    run: Run, secret: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, language: str, words: tuple[str, ...]
+):
+    run("rekey", "--store", "app.db", "--new-secret-file", "secret")
+    SqliteBackend(tmp_path / "plain.db").close()
+    monkeypatch.setenv("MEMWELL_SECRET", "another passphrase")
+    for store, said in zip(("app.db", "plain.db", "memory:"), words, strict=True):
+        refused = run("doctor", "--store", store, language=language)
+        assert refused.code == 1
+        assert said in refused.err
+        assert "another passphrase" not in refused.err + refused.out
+
+
+def test_another_secret_and_none(run: Run, secret: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "other").write_text("another passphrase")
+    assert run("rekey", "--store", "app.db").code == 1
+    run("rekey", "--store", "app.db", "--new-secret-file", "secret")
+    monkeypatch.setenv("MEMWELL_SECRET", PASSPHRASE)
+    assert run("rekey", "--store", "app.db", "--new-secret-file", "other").code == 0
+    assert run("doctor", "--store", "app.db").code == 1
+    monkeypatch.setenv("MEMWELL_SECRET", "another passphrase")
+    with SqliteBackend(tmp_path / "app.db", settings=load_settings()) as held:
+        held.kv.get(ACME, "tea")
+        refused = run("rekey", "--store", "app.db", "--plaintext")
+        assert "in use" in refused.err
+    assert "not encrypted any more" in run("rekey", "--store", "app.db", "--plaintext").out
+    monkeypatch.delenv("MEMWELL_SECRET")
+    assert value(tmp_path / "app.db") == "绿茶"
 
 
 # Moving

@@ -72,7 +72,35 @@ def test_a_question_about_nothing_that_is_known_brings_nothing_into_a_prompt(tal
 
 def test_a_stranger_in_another_language_is_hardly_let_in(talk: memwell.Engine):
     # Across languages vectors alone decide, and a question for a number is a little like a birthday.
-    assert all(hit.relevance < 2 * MIN_RELEVANCE for hit in talk.recall("How many moons does Neptune have?"))
+    assert all(hit.relevance < 0.05 for hit in talk.recall("How many moons does Neptune have?"))
+
+
+def test_hits_in_another_language_are_judged_though_ten_stand_before_them():
+    with memwell.open("memory:", work=False) as opened:
+        opened.remember([f"第{number}个邻居养了一条鱼。" for number in "一二三四五六七八九十"])
+        opened.remember(["Ann likes tea.", "The roof leaks."])
+        opened.flush()
+        found = opened.recall("蒙古的首都是哪里？", limit=20)
+        assert len(found) == 12
+        assert all(hit.relevance < MIN_RELEVANCE for hit in found)
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("In August I'm in Rome with the kids.", "Where am I in August?"),
+        ("I have chess on Fridays.", "What do I have on Friday?"),
+        ("In 2019 I cycled to Bonn.", "What did I do in 2019?"),
+        ("八月我在罗马。", "八月我在哪里？"),
+        ("星期一我去游泳。", "周一我做什么？"),
+    ],
+)
+def test_what_names_the_time_that_is_asked_for_is_relevant(talk: memwell.Engine, said: str, question: str):
+    [id_] = talk.remember(said).ids
+    try:
+        assert talk.context(question).receipt.memories == [id_]
+    finally:
+        talk.forget(id_)
 
 
 @pytest.mark.parametrize(("question", "answer"), ANSWERED.items())

@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -756,3 +757,19 @@ def test_a_service_starts_without_it():
     told = "import sys, memwell.service.server; print([name for name in sys.modules if name.startswith('mcp')])"
     found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=120, check=True)
     assert found.stdout.strip() == "[]"
+
+
+# Encrypted stores
+
+
+def test_the_export_of_an_encrypted_store_is_plain_for_its_client_alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with running(tmp_path / "app.db", secret="a passphrase for tests") as run:
+        run.service.memory_of(ANN).remember("The zanzibarcanary lives in Lisbon.")
+        job = run.ask("POST", "/v1/exports", {"format": "jsonl"}).json
+        until(lambda: run.ask("GET", f"/v1/jobs/{job['id']}").json["status"] == "done")
+        told = run.ask("GET", f"/v1/jobs/{job['id']}/file")
+        assert b"zanzibarcanary" in told.body
+        files = [file for file in tmp_path.rglob("*") if file.is_file()]
+        assert [file.name for file in files if file.suffix == ".jsonl"]
+        assert [file.name for file in files if b"zanzibarcanary" in file.read_bytes()] == []

@@ -212,7 +212,7 @@ def test_a_store_without_checksums_is_used_as_before(tmp_path: Path, monkeypatch
         copy.kv.put(Space("home"), "key", 3)
         assert copy.check() == []
     monkeypatch.setattr(connections, "_checksum_vfs", lambda: None)
-    with pytest.raises(ConfigurationError, match="install apsw from PyPI"):
+    with pytest.raises(ConfigurationError, match="install apsw-sqlite3mc from PyPI"):
         SqliteBackend(new)
 
 

@@ -24,9 +24,9 @@ from memwell.cli.terminal import (
     thread_table,
     visible,
 )
-from memwell.errors import ConfigurationError, MemwellError, NotFound
+from memwell.errors import ConfigurationError, MemwellError, NotFound, SecretRefused
 from memwell.messages import Message
-from memwell.settings import load_settings
+from memwell.settings import load_settings, use_secret_file
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
@@ -43,8 +43,15 @@ _FORMATS = ("table", "text", "json", "openai")
 
 
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version. 版本号。")] = False) -> None:
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version. 版本号。")] = False,
+    secret_file: Annotated[
+        str | None, typer.Option(help="The file with the secret of an encrypted store. 加密存储的密钥文件。")
+    ] = None,
+) -> None:
     """Memory for LLM applications and agents. 为大模型应用与智能体而生的记忆引擎。"""
+    if secret_file is not None:
+        use_secret_file(secret_file)
     if version:
         typer.echo(upkeep.versions()["memwell"])
         raise typer.Exit
@@ -138,6 +145,8 @@ def main(arguments: list[str] | None = None) -> None:
     app.rich_markup_mode = help_style()
     try:
         app(args=arguments)
+    except SecretRefused as refused:
+        _fail(say(f"secret_{refused.code}", _language(), path=repr(refused.path)))
     except MemwellError as error:
         _fail(str(error))
     except BrokenPipeError:

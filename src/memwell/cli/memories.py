@@ -47,6 +47,7 @@ from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export
 from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
+from memwell.storage.protocols import ENCRYPTED
 from memwell.storage.urls import without_secrets
 from memwell.values import check_text, shown
 
@@ -317,10 +318,15 @@ def export_command(
     store: Store,
     space: SpaceOption = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Write over a file. 覆盖已有文件。")] = False,
+    plaintext: Annotated[
+        bool, typer.Option("--plaintext", help="Not encrypted, though the store is. 存储已加密时仍写明文。")
+    ] = False,
 ) -> None:
     """Write memory and conversations to a file, without loss. 把记忆与会话无损地写入文件。"""
     if str(path) == "-":
         with opened(store, space) as engine:
+            if not is_served(store) and engine.backend.encrypted and not plaintext:
+                raise ConfigurationError(say("export_plaintext"))
             _export_to_output(engine, served=is_served(store))
         return
     check_export(path, force=force)
@@ -329,7 +335,8 @@ def export_command(
         naming_file(path, "file_unwritable"),
         progress_bar(say("exporting")) as progress,
     ):
-        count = engine.export(path, progress=progress)
+        options = {} if is_served(store) else {"plaintext": plaintext}
+        count = engine.export(path, progress=progress, **options)
     console().print(say("exported", count=count, path=one_line(str(path))))
 
 
@@ -374,7 +381,8 @@ def import_command(
     else:
         # Checked before the store is opened, so that a bad file does not leave a new store behind.
         with naming_file(Path(source), "file_unreadable"):
-            format_ = _format_of(Path(source), format_)
+            encrypted = _is_encrypted(Path(source))
+            format_ = format_ if encrypted else _format_of(Path(source), format_)
     with opened(store, space, make=True) as engine:
         with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
             done = (
@@ -391,6 +399,12 @@ def import_command(
         warn(visible(hint))
     if done.failed:
         raise typer.Exit(1)
+
+
+def _is_encrypted(path: Path) -> bool:
+    """Whether a file is encrypted: its format shows once the store is open."""
+    with path.open("rb") as file:
+        return file.read(len(ENCRYPTED)) == ENCRYPTED
 
 
 def _format_of(path: Path, named: str | None) -> str:

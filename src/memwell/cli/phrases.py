@@ -529,6 +529,47 @@ _PHRASES = {
         "Sign in with your key at {address}. To make another: memwell keys create NAME --as operator --store {store}",
         "请用密钥登录 {address}。新建密钥：memwell keys create 名称 --as operator --store {store}",
     ),
+    "secret_needed": (
+        "The store {path} is encrypted. Give its secret: MEMWELL_SECRET, or memwell --secret-file FILE …",
+        "存储 {path} 已加密。请提供密钥：MEMWELL_SECRET，或 memwell --secret-file 文件 …",
+    ),
+    "secret_wrong": (
+        "The secret does not open {path}; if it is the right one, the file is damaged. Nothing was changed.",
+        "该密钥无法打开 {path}；若密钥无误，则文件已损坏。没有改动任何内容。",
+    ),
+    "secret_not-encrypted": (
+        "{path} is not encrypted, and a secret was given. Leave it out, or encrypt the store: memwell rekey",
+        "{path} 未加密，却提供了密钥。请去掉密钥，或先加密存储：memwell rekey",
+    ),
+    "secret_no-cipher": (
+        "{path} cannot be encrypted or read: this apsw has no ciphers. pip uninstall apsw, then "
+        "pip install --force-reinstall apsw-sqlite3mc",
+        "无法加密或读取 {path}：此 apsw 不含加密功能。请先 pip uninstall apsw，再 "
+        "pip install --force-reinstall apsw-sqlite3mc",
+    ),
+    "secret_elsewhere": (
+        "A secret encrypts SQLite files alone, not {path}. Leave the secret out, or keep that part in the store.",
+        "密钥只加密 SQLite 文件，不加密 {path}。请去掉密钥，或把该部分放在存储文件中。",
+    ),
+    "new_secret": ("New secret", "新密钥"),
+    "rekey_needs_file": (
+        "Name the file with the new secret: --new-secret-file FILE. In a terminal it is asked for.",
+        "请指定新密钥文件：--new-secret-file 文件。在终端中会提示输入。",
+    ),
+    "rekeyed": (
+        "{path} has the new secret. Older backups and exports keep the one that they were made with.",
+        "{path} 已换用新密钥。旧的备份与导出仍使用原来的密钥。",
+    ),
+    "decrypted": ("{path} is not encrypted any more.", "{path} 已不再加密。"),
+    "export_plaintext": (
+        "The store is encrypted, and output is not: --plaintext prints it all the same.",
+        "存储已加密，而标准输出是明文：确需输出请加 --plaintext。",
+    ),
+    "move_plaintext": (
+        "{target} is not encrypted by memwell; see docs/encryption.md on what its server offers.",
+        "memwell 不加密 {target}；服务器自身的加密方式见 docs/encryption.md。",
+    ),
+    "encryption": ("encryption", "加密"),
     "not_encrypted": (
         "Warning: {host} can be reached from elsewhere, and keys go over the line unencrypted. Use TLS, here or in front.",
         "注意：{host} 可从其他机器访问，密钥以明文传输。请在此处或前端启用 TLS。",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text as Styled
 
@@ -22,6 +24,7 @@ from memwell.cli.stores import (
     check_exists,
     existing,
     file_of,
+    home_of,
     is_served,
     naming_file,
     space_of,
@@ -42,7 +45,7 @@ from memwell.longterm.journal import inner_space
 from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.transfer import Moved, MoveRefused, move
 from memwell.runtime.worker import listed_spaces, pending_by_space
-from memwell.settings import load_settings
+from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 from memwell.storage.urls import composition, scheme_of, without_secrets
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     # These load drivers and numpy, which most commands do without.
     from memwell.runtime.batch import BatchOutcome
     from memwell.storage.composed import ComposedBackend
+    from memwell.storage.sqlite.encryption import Secret
 
 app = typer.Typer()
 
@@ -126,6 +130,35 @@ def restore_command(
         screen.print(say("restored_aside", path=one_line(str(done.aside))))
 
 
+@app.command("rekey")
+def rekey_command(
+    store: Store,
+    new_secret_file: Annotated[
+        str | None, typer.Option(help="The file with the new secret; asked for without. 新密钥文件，缺省时提示输入。")
+    ] = None,
+    plaintext: Annotated[bool, typer.Option("--plaintext", help="Decrypt the store instead. 改为解密存储。")] = False,
+) -> None:
+    """Encrypt a store that is not in use, or give it another secret. 加密未在使用的存储，或更换其密钥。"""
+    check_exists(store)
+    file = _file(store, "backup_needs_file")
+    from memwell.storage.sqlite.backup import rekey  # noqa: PLC0415 - loads the driver
+
+    new = None if plaintext else _new_secret(new_secret_file)
+    with _translated(), naming_file(file, "file_unwritable"), console(stderr=True).status(say("backing_up")):
+        rekey(file, new)
+    console().print(say("decrypted" if plaintext else "rekeyed", path=one_line(str(file))))
+
+
+def _new_secret(file: str | None) -> Secret:
+    from memwell.storage.sqlite.encryption import Secret  # noqa: PLC0415 - as above
+
+    if file is not None:
+        return Secret.in_file(file)
+    if not sys.stdin.isatty():
+        raise ConfigurationError(say("rekey_needs_file"))
+    return Secret(typer.prompt(say("new_secret"), hide_input=True, confirmation_prompt=True, err=True))
+
+
 def _print_counts(counts: dict[str, int]) -> None:
     console().print("  " + say("backup_holds", **{name: f"{count:,}" for name, count in counts.items()}))
 
@@ -177,16 +210,30 @@ def move_command(
     check_at_hand(target)
     if target.strip().lower() == "memory:":
         raise ConfigurationError(say("move_to_memory", url=target))
-    with existing(source) as here, open_backend(target) as there, progress_bar(say("moving")) as progress:
+    check_at_hand(source)
+    check_exists(source)
+    with (
+        open_backend(source, settings=_own_secret(source)) as here,
+        open_backend(target, settings=_own_secret(target)) as there,
+        progress_bar(say("moving")) as progress,
+    ):
         try:
             done = move(here, there, seal=seal, reason=f"moved to {without_secrets(target)}", progress=progress)
         except MoveRefused as error:
             raise ConfigurationError(say(f"move_{error.code}")) from error
-        durable = there.durable
+        durable, lost = there.durable, here.encrypted and not there.encrypted
     if as_json:
         print_json(done)
     else:
         _report_move(done, one_line(without_secrets(source)), one_line(without_secrets(target)), durable=durable)
+        if lost:
+            warn(say("move_plaintext", target=one_line(without_secrets(target))))
+
+
+def _own_secret(url: str) -> Settings:
+    """The settings for one side of a move: a secret is for SQLite files."""
+    chosen = load_settings()
+    return chosen if home_of(url) is not None else replace(chosen, secret="", secret_file="")
 
 
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
@@ -363,7 +410,7 @@ def reembed_command(
 
 # Checking a store
 
-_PACKAGES = ("memwell", "apsw", "msgspec", "numpy", "usearch", "rs-bpe")
+_PACKAGES = ("memwell", "apsw-sqlite3mc", "msgspec", "numpy", "usearch", "rs-bpe")
 _COUNTS = (
     ("threads", "threads"),
     ("messages", "messages"),
@@ -455,6 +502,7 @@ def report(found: dict[str, Any], console: Console) -> None:
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     rows = {say("file"): visible(facts["path"])} if "path" in facts else {say("kind"): str(facts["kind"])}
     rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
+    rows |= {say("encryption"): "AEGIS-256"} if facts.get("encrypted") else {}
     sizes = facts.get("bytes", {})
     if isinstance(sizes, int):
         sizes = {"store": sizes}

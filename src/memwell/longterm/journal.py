@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -190,6 +191,16 @@ class ReadOnlyView(Backend):
         self.kv = copy.kv
         self.index = copy.index
         copy.seal(_refusal(space))
+
+    @property
+    def encrypted(self) -> bool:
+        return self._base.encrypted
+
+    def export_writer(self, path: Path) -> BinaryIO:
+        return self._base.export_writer(path)
+
+    def export_reader(self, path: Path) -> BinaryIO | None:
+        return self._base.export_reader(path)
 
     @property
     def durable(self) -> bool:

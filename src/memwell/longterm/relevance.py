@@ -7,6 +7,7 @@ are, which means the same in every store; and that this hit is part of the answe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -27,7 +28,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 Values: TypeAlias = Mapping[str, Numbers]
 """Numbers of hits by name, one for each hit; NaN is unknown."""
 
-MIN_RELEVANCE: Final = 0.01
+MIN_RELEVANCE: Final = 0.005
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
 
 BEST_OF = 10
@@ -40,6 +41,12 @@ _ASKING = CHINESE_FUNCTION | frozenset("多少几谁何样叫名字号时候间"
 """A pair of these characters only asks."""
 _MAY_BE_ASKED_FOR = frozenset(query_terms("name number date dating"))
 """Words that mostly say how something is asked, and sometimes what: *what is my name?*"""
+_NAMED_TIME = re.compile(
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|\b(?:19|20)\d\d(?!\d)"
+    r"|(?:周|星期|礼拜)[一二三四五六日天]|(?:[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九])月"
+)
+_DAY = re.compile("星期|礼拜")
 _WHOLE = 0.99
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
@@ -120,8 +127,9 @@ def relevances(
     if question.text.strip() and not question.terms:
         return [0.0] * len(hits)
     if question.of_a_time:
-        rows = np.array([hit.row for hit in hits], np.intp)
-        return np.where(in_period(snapshot, question, rows), _UNKNOWN, 0.0).tolist()
+        asked, rows = _named_times(question.text), np.array([hit.row for hit in hits], np.intp)
+        named = np.array([not asked.isdisjoint(_named_times(text)) for text in texts], np.bool_)
+        return np.where(in_period(snapshot, question, rows) | named, _UNKNOWN, 0.0).tolist()
     words = zip(question.terms, question.term_weights.tolist(), strict=True)
     own = (not is_function_word(term) and (weight >= 1.0 or term in _MAY_BE_ASKED_FOR) for term, weight in words)
     if not question.times and not any(own):
@@ -129,6 +137,11 @@ def relevances(
     calibration = default_calibration()
     values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)
     return calibration.relevances(values, len(hits))
+
+
+def _named_times(text: str) -> set[str]:
+    """The months, days of the week and years that a text names, which are in no other text by chance as *yesterday* is."""
+    return {_DAY.sub("周", one).replace("周天", "周日") for one in _NAMED_TIME.findall(text)}
 
 
 def values_of(
@@ -180,7 +193,7 @@ def _best(values: Values, of_words: Flags) -> dict[str, Numbers]:
     """The best of each value among the first hits: of those that are judged by words, and of the others."""
     best = {f"best_{name}": np.full(len(of_words), np.nan) for name in values}
     for group in (of_words, ~of_words):
-        first = np.flatnonzero(group[:BEST_OF])
+        first = np.flatnonzero(group)[:BEST_OF]
         for name, some in values.items() if len(first) else ():
             found = some[first]
             # fmin and fmax pass over what is not known.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
@@ -40,6 +40,7 @@ from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.transfer import Imported, Progress, detect, export_format, export_jsonl, export_markdown
 from memwell.runtime.transfer import import_file as read_file
+from memwell.runtime.transfer.files import FileLike, written_by
 from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
 from memwell.storage import Backend
@@ -371,19 +372,34 @@ class Engine(Closing):
         """Which memories entered which prompt."""
         return Receipts(self.backend.kv, inner_space(self.space), transaction=self.backend.together)
 
-    def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
+    def export(
+        self,
+        path: str | Path,
+        *,
+        vectors: bool = False,
+        plaintext: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
         Markdown holds the memories alone, for people to read; JSON lines hold everything, documents too.
-        Returns how many lines or memories were written. The file is written whole or not at all. Raises ``FileError``
+        The file of an encrypted store is encrypted too, and ``import_file`` of a store with the same secret reads it;
+        with ``plaintext`` it is not. Returns how many lines or memories were written. The file is written whole or not at
+        all. Raises ``FileError``
         when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """
         check_path(path)
+        check_flag(plaintext, "plaintext")
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
-        if export_format(path) == "markdown":
-            return export_markdown(self.memory, path, progress=progress)
-        return export_jsonl(self.memory, path, vectors=vectors, progress=progress)
+        kind, file = export_format(path), Path(path)
+        with ExitStack() as held:
+            target: FileLike = file
+            if self.backend.encrypted and not plaintext:
+                target = held.enter_context(written_by(file, self.backend.export_writer))
+            if kind == "markdown":
+                return export_markdown(self.memory, target, progress=progress)
+            return export_jsonl(self.memory, target, vectors=vectors, progress=progress)
 
     def import_file(
         self,
@@ -406,10 +422,10 @@ class Engine(Closing):
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name the file to import")
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
-        if options and (format or detect(path)) != "mem0":
+        if options and (format or detect(path, self.backend)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")
         if check_flag(trusted, "trusted"):
-            if (format or detect(path)) != "jsonl":
+            if (format or detect(path, self.backend)) != "jsonl":
                 raise InvalidInput("only memwell's own export can be taken at its word; leave trusted out")
             options["trusted"] = True
         done = read_file(self.memory, path, format=format, progress=progress, **options)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec.structs import replace
+
 from memwell._native import native_calls
 from memwell.errors import InvalidInput, Unsupported
 from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
@@ -24,6 +26,7 @@ from memwell.values import check_flag, shown
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
 
+_KEY = 32
 _SERVED = re.compile("https?://", re.IGNORECASE)
 
 
@@ -42,6 +45,7 @@ def open(  # noqa: A001
     gate: Gate | None = None,
     weights: Weights | None = None,
     settings: Settings | None = None,
+    secret: str | bytes | None = None,
     work: bool = True,
 ) -> Engine: ...
 def open(  # noqa: A001 - the first word users type
@@ -55,6 +59,7 @@ def open(  # noqa: A001 - the first word users type
     gate: Gate | None = None,
     weights: Weights | None = None,
     settings: Settings | None = None,
+    secret: str | bytes | None = None,
     work: bool = True,
 ) -> Engine | RemoteMemory:
     """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
@@ -62,16 +67,18 @@ def open(  # noqa: A001 - the first word users type
     ``http://…`` with a ``key`` opens a memory of a service and returns a ``RemoteMemory``, which has the methods of an
     ``Engine``; models and background work are the service's. Without ``key`` the key of the settings is used; type
     checkers then see an ``Engine``, and ``RemoteMemory.connect`` has the exact type.
+    ``secret`` encrypts a SQLite store with all its files: a passphrase, or a key of 32 bytes.
     ``embedder`` is ``"local"`` (offline), None for words only, or any embedder or function; ``chat``
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
-    ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
+    ``InvalidInput`` for a value that breaks a rule, ``SecretRefused``, ``ConfigurationError`` and ``BackendError`` as
+    ``open_backend`` does.
     """
     if url is not None and not isinstance(url, Backend):
         check_path(url)
-    chosen = settings or load_settings()
+    chosen = _with_secret(settings or load_settings(), secret, url)
     address = str(chosen.url if url is None else url)
     if _SERVED.match(address):
-        if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights)):
+        if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights, secret)):
             raise Unsupported(
                 "a memory that a service holds has that service's models, gate and weights; leave them out"
             )
@@ -98,6 +105,16 @@ def open(  # noqa: A001 - the first word users type
     # For programs that never close: the worker must stop before the interpreter unloads its modules.
     atexit.register(_close_if_alive, weakref.ref(parts))
     return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
+
+
+def _with_secret(settings: Settings, secret: str | bytes | None, url: str | Path | Backend | None) -> Settings:
+    if secret is None:
+        return settings
+    if isinstance(url, Backend):
+        raise InvalidInput("an open store has its secret already; leave it out")
+    if not secret or (isinstance(secret, bytes) and len(secret) != _KEY):
+        raise InvalidInput(f"a secret is a passphrase as text, or a key of {_KEY} bytes")
+    return replace(settings, secret=secret.hex() if isinstance(secret, bytes) else secret, secret_file="")
 
 
 def _close_if_alive(reference: weakref.ref[EngineParts]) -> None:

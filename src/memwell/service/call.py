@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 import msgspec.inspect as shapes
@@ -51,9 +51,9 @@ T = TypeVar("T")
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is a file: its bytes or its path. ``name`` is the file name for a browser."""
+    """An answer that is a file: its bytes, its path, or it, open for reading. ``name`` is the file name for a browser."""
 
-    content: bytes | Path
+    content: bytes | Path | BinaryIO
     media_type: str = "application/octet-stream"
     name: str = ""
 

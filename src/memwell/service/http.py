@@ -24,11 +24,12 @@ from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote as percent
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memwell.errors import AccessDenied, Busy, InvalidInput
 from memwell.runtime.wire.codec import Key, Problem, decode, http_problem
@@ -120,6 +121,7 @@ def _decoded(part: bytes) -> str:
 
 # Bodies
 
+_PIECE = 2**18
 _PIECES = 10
 
 
@@ -270,7 +272,15 @@ def _file(file: File, headers: dict[str, str]) -> Response:
         headers["content-disposition"] = _attachment(file.name)
     if isinstance(file.content, bytes):
         return Response(file.content, 200, headers, file.media_type)
-    return FileResponse(file.content, headers=headers, media_type=file.media_type)
+    if isinstance(file.content, Path):
+        return FileResponse(file.content, headers=headers, media_type=file.media_type)
+    return StreamingResponse(_pieces(file.content), headers=headers, media_type=file.media_type)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _attachment(name: str) -> str:

@@ -181,6 +181,13 @@ class Report:
         """A path with this ending that the job may write to. The file is kept if the job returns it as ``Made``."""
         return self._jobs.files.path(self.id, ending)
 
+    def write(self, ending: str, data: bytes) -> Path:
+        """A file with this content, encrypted if the store is."""
+        path, backend = self.path(ending), self._jobs.backend
+        with backend.export_writer(path) if backend.encrypted else path.open("wb") as file:
+            file.write(data)
+        return path
+
 
 class Cancelled(MemwellError):
     """The job was cancelled."""
@@ -249,9 +256,7 @@ def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
     if len(written) <= MAX_CONTENT_BYTES:
         return _Outcome(msgspec.json.decode(written), made)
     # Too large for a value of a store: it becomes a file.
-    path = report.path(".json")
-    path.write_bytes(written)
-    return _Outcome(made=Made(path=path, name=f"memwell-{action}.json"))
+    return _Outcome(made=Made(path=report.write(".json", written), name=f"memwell-{action}.json"))
 
 
 def _problem(error: BaseException, job: Job) -> Problem:
@@ -283,6 +288,7 @@ class _JobStates:
     """Reads and stores the states of jobs. A job is visible in its own space only."""
 
     def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
+        self.backend = backend
         self._kv = backend.kv
         self._queue = JobQueue(backend, SERVICE_JOBS, lease_s=lease_s, kept_s=_KEPT_S)
         self._clock = clock

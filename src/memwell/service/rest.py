@@ -277,7 +277,8 @@ def _cancel_job(call: Call) -> table.Job:
 @handles("job_file")
 def _job_file(call: Call) -> File:
     path, name = call.service.jobs.file(call.space, call.path["id"])
-    return File(content=path, media_type=_MEDIA_TYPES.get(path.suffix, "application/octet-stream"), name=name)
+    content = call.memory.backend.export_reader(path) or path
+    return File(content=content, media_type=_MEDIA_TYPES.get(path.suffix, "application/octet-stream"), name=name)
 
 
 @contextmanager

@@ -17,12 +17,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
-from memwell.errors import Unsupported
+from memwell.errors import SecretRefused, Unsupported
 from memwell.filters import FilterLike
 from memwell.messages import Message, forget_decoded
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
@@ -504,6 +505,10 @@ class Blobs(ABC):
     ascan = asyncify(scan)
 
 
+ENCRYPTED: Final = b"MWE1"
+"""The begin of an encrypted file. Its last character stands for the parameters of scrypt."""
+
+
 class Backend(Closing, ABC):
     """A store: conversations and values, and what else ``abilities`` declares.
 
@@ -539,6 +544,25 @@ class Backend(Closing, ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether everything that the store writes is encrypted with a secret."""
+        return False
+
+    def export_writer(self, path: Path) -> BinaryIO:
+        """A new file, encrypted with the secret of the store. Raises ``Unsupported`` where that has none."""
+        raise Unsupported("this store is not encrypted, so it cannot encrypt a file")
+
+    def export_reader(self, path: Path) -> BinaryIO | None:
+        """A file that ``export_writer`` made, to read; None for a plain one.
+
+        Raises ``SecretRefused`` when it has another secret than the store, and ``OSError`` when it cannot be read.
+        """
+        with path.open("rb") as file:
+            if file.read(len(ENCRYPTED)) == ENCRYPTED:
+                raise SecretRefused.of("needed", str(path))
+        return None
 
     def require(self, ability: str) -> None:
         """Raises ``Unsupported`` when the store does not have the ability."""

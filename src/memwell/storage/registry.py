@@ -22,6 +22,7 @@ from memwell.errors import (
     MissingDependency,
     NotFound,
     ReadOnlyStore,
+    SecretRefused,
 )
 from memwell.records import Space, paged
 from memwell.settings import Settings, load_settings
@@ -130,11 +131,18 @@ def _single(url: str, settings: Settings) -> Backend:
         raise ConfigurationError(
             f"no store is named by {shown(without_secrets(url))}: unknown kind {scheme!r}; {_forms()}"
         )
+    _check_secret(url, settings)
     if scheme == "memory":
         if rest:
             raise ConfigurationError(f"'memory:' takes nothing behind the colon, not {shown(rest)}")
         return _load(_KINDS["memory"])()
     return _load(_KINDS[scheme])(url, settings=settings)
+
+
+def _check_secret(url: str, settings: Settings) -> None:
+    """Raises ``SecretRefused`` for a place outside SQLite where a secret is set: nothing would be encrypted there."""
+    if settings.secret or settings.secret_file:
+        raise SecretRefused.of("elsewhere", without_secrets(url))
 
 
 def _sqlite(path: str, settings: Settings) -> Backend:
@@ -209,6 +217,7 @@ def _engine(url: str, settings: Settings) -> Any:
 
     scheme = scheme_of(url)[0]
     if scheme in _ENGINES:
+        _check_secret(url, settings)
         engine = _load(_MILVUS)
         return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
     name = _whole(url, "nothing that searches", "milvus:path.db; milvus://host:port")
@@ -230,6 +239,7 @@ def _bytes(url: str, settings: Settings) -> Any:
     scheme, rest = scheme_of(url)
     place = without_secrets(url)
     if scheme == "files":
+        _check_secret(url, settings)
         from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only such a part needs it
 
         blobs = FileBlobs(rest)

@@ -434,8 +434,15 @@ class RemoteMemory(Closing, Remote):
         done: list[Repaired] = [self._connection.call("repair", operation.request({"actions": part})) for part in parts]
         return Repaired(sum(one.done for one in done), tuple(step for one in done for step in one.skipped))
 
-    def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
-        """As ``Engine.export``, to a local file."""
+    def export(
+        self,
+        path: str | Path,
+        *,
+        vectors: bool = False,
+        plaintext: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """As ``Engine.export``, to a local file, which is never encrypted: the secret of a store stays with the service."""
         check_path(path)
         asked = codec.Export(format=export_format(path), vectors=vectors)
         with written(path) as file:

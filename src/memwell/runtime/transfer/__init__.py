@@ -6,6 +6,7 @@ import csv
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +18,7 @@ from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.runtime.transfer.agentscope import import_agentscope
-from memwell.runtime.transfer.files import FileLike, Imported, Note, Progress, opened, written
+from memwell.runtime.transfer.files import FileLike, Imported, Note, Progress, decrypting, opened, written
 from memwell.runtime.transfer.intake import RawMemory
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
@@ -31,6 +32,7 @@ from memwell.runtime.transfer.products import (
     import_mem0,
     import_text,
 )
+from memwell.storage.protocols import Backend
 from memwell.values import shown
 
 _HEAD = 1 << 16
@@ -50,13 +52,13 @@ FORMATS: dict[str, _Import] = {
 _NAMES = ", ".join(FORMATS)
 
 
-def detect(path: str | os.PathLike[str]) -> str:
+def detect(path: str | os.PathLike[str], backend: Backend | None = None) -> str:
     """The format of a file, one of ``FORMATS``, by its beginning and, if that is not enough, its name.
 
-    Raises ``InvalidInput`` for an unknown format and for a file that is named like JSON and is not, and ``FileError``
-    when it cannot be read.
+    A file that is encrypted is read with the secret of the backend's store. Raises ``InvalidInput`` for an unknown format
+    and for a file that is named like JSON and is not, ``SecretRefused``, and ``FileError`` when it cannot be read.
     """
-    with opened(Path(path)) as file:
+    with decrypting(backend, Path(path)) or opened(Path(path)) as file:
         head = file.read(_HEAD).removeprefix(_BOM).lstrip()
     name, suffix = os.fspath(path), Path(path).suffix.lower()
     if b"\x00" in head:
@@ -137,10 +139,13 @@ def import_file(
     Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
     """
     memory = as_memory(memory)
-    name = detect(path) if format is None else format
+    backend = RawMemory.of(memory).backend
+    name = detect(path, backend) if format is None else format
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
-    return FORMATS[name](memory, path, strict=strict, progress=progress, **options)
+    decrypted = decrypting(backend, Path(path))
+    with decrypted or nullcontext():
+        return FORMATS[name](memory, decrypted or path, strict=strict, progress=progress, **options)
 
 
 # Memories as a Markdown document, for people to read

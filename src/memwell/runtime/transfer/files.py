@@ -23,7 +23,9 @@ import msgspec
 from memwell.errors import FileError, InvalidInput, MemwellError
 from memwell.messages import Message, encode_message
 from memwell.records import Page, Record, Space, Thread
+from memwell.storage.files import sync
 from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo
+from memwell.values import new_id
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with how much is done and of how much, None when that is not known: bytes when reading, lines when writing."""
@@ -155,6 +157,23 @@ def written(target: FileLike) -> Generator[BinaryIO]:
 
 
 @contextlib.contextmanager
+def written_by(path: Path, new: Callable[[Path], BinaryIO]) -> Generator[BinaryIO]:
+    """Like ``written``, with a file that ``new`` opens at a temporary path."""
+    temporary = path.with_name(f".{path.name[:100]}.{new_id()}.part")
+    with named(path, "written"):
+        try:
+            with new(temporary) as file:
+                yield file
+            sync(temporary)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+        sync(path.absolute().parent)
+
+
+@contextlib.contextmanager
 def named(path: Path, done: str) -> Generator[None]:
     """Turn errors of the system into ``FileError``, with the name of this file instead of a temporary one."""
     try:
@@ -184,11 +203,7 @@ def _replacing(path: Path) -> Generator[BinaryIO]:
             os.unlink(name)
         raise
     # The new name, too.
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
 
 
 # Temporary folders
@@ -298,6 +313,12 @@ def opened(path: Path) -> BinaryIO:
     """A file that is open for reading. Raises ``FileError``."""
     with named(path, "read"):
         return path.open("rb")
+
+
+def decrypting(backend: Backend | None, path: Path) -> BinaryIO | None:
+    """An encrypted file, open for reading with the secret of a store. Raises ``FileError``, ``SecretRefused``."""
+    with named(path, "read"):
+        return None if backend is None else backend.export_reader(path)
 
 
 def _size(file: BinaryIO) -> int | None:

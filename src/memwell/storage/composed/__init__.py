@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, ReadOnlyStore
@@ -104,6 +105,16 @@ class ComposedBackend(Backend):
             self.home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
         finally:
             self.home.kv.delete(given.REMEMBERED, "taking home")
+
+    @property
+    def encrypted(self) -> bool:
+        return self.home.encrypted
+
+    def export_writer(self, path: Path) -> BinaryIO:
+        return self.home.export_writer(path)
+
+    def export_reader(self, path: Path) -> BinaryIO | None:
+        return self.home.export_reader(path)
 
     @property
     def durable(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import apsw
 import msgspec
@@ -21,6 +22,15 @@ from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction, has_checksums
+from memwell.storage.sqlite.encryption import (
+    SALT,
+    EncryptedReader,
+    EncryptedWriter,
+    Secret,
+    first_page,
+    is_encrypted,
+    new_salt,
+)
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
@@ -213,7 +223,10 @@ class SqliteBackend(Backend):
         self.path = Path(path)
         _check_library()
         _check_place(self.path)
-        self._connections = Connections(str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs)
+        self._secret = Secret.of(chosen)
+        self._connections = Connections(
+            str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs, secret=self._secret
+        )
         session = self._connections.open_session()
         try:
             migrate(session, str(self.path))
@@ -266,16 +279,27 @@ class SqliteBackend(Backend):
         self._connections.empty_log()
         super().scrub()
 
+    @property
+    def encrypted(self) -> bool:
+        return self._secret is not None
+
+    def export_writer(self, path: Path) -> BinaryIO:
+        if self._secret is None:
+            return super().export_writer(path)
+        return cast(BinaryIO, EncryptedWriter(path, self._secret.key(new_salt(), "export")))
+
+    def export_reader(self, path: Path) -> BinaryIO | None:
+        page = first_page(path)
+        if self._secret is None or not is_encrypted(page):
+            return super().export_reader(path)
+        return BufferedReader(EncryptedReader(path, self._secret.key(page[:SALT], "export")))
+
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
-        checked = bool(has_checksums(self.path))
-        return {
-            "kind": "sqlite",
-            "path": str(self.path),
-            "bytes": file_sizes(self.path),
-            "checksums": checked,
-            **counts,
-        }
+        own: dict[str, Any] = {"kind": "sqlite", "path": str(self.path), "encrypted": self.encrypted}
+        if not self.encrypted:
+            own["checksums"] = bool(has_checksums(self.path))
+        return {**own, "bytes": file_sizes(self.path), **counts}
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)
@@ -314,7 +338,7 @@ def _check_library() -> None:
     if version < SAFE_SQLITE:
         raise ConfigurationError(
             f"SQLite {apsw.sqlite_lib_version()} can damage its write-ahead log; "
-            f"install apsw with SQLite {'.'.join(map(str, SAFE_SQLITE))} or newer: pip install -U apsw"
+            f"install apsw with SQLite {'.'.join(map(str, SAFE_SQLITE))} or newer: pip install -U apsw-sqlite3mc"
         )
 
 

@@ -1,4 +1,4 @@
-"""Backup and restore of a SQLite store that is in use.
+"""Backup and restore of a SQLite store that is in use, and a new secret for one that is not.
 
 A backup is one file: SQLite copies the pages of one snapshot while others go on writing. It is written under a temporary
 name, checked and counted, and only then renamed, so that a name always holds a whole backup: the old or the new one. A
@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,12 +19,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec.structs import replace
 
-from memwell.errors import BackendError, FileError, InvalidInput
+from memwell.errors import BackendError, FileError, InvalidInput, SecretRefused
+from memwell.settings import Settings, load_settings
 from memwell.storage.files import is_at, locked, open_plain, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
 from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums, is_wrong_page, translated
+from memwell.storage.sqlite.encryption import (
+    CREATE,
+    SALT,
+    Secret,
+    check_cipher,
+    first_page,
+    is_encrypted,
+    new_salt,
+    unlocked,
+)
 from memwell.storage.sqlite.schema import APPLICATION_ID
 from memwell.values import shown
 
@@ -87,30 +100,39 @@ class RestoredBackup(NamedTuple):
 
 
 def back_up(
-    store: Path, to: Path, *, keep: int | None = None, progress: Progress | None = None, facts: Facts | None = None
+    store: Path,
+    to: Path,
+    *,
+    keep: int | None = None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+    settings: Settings | None = None,
 ) -> Backup:
     """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
 
     Everything that was acknowledged before this was called is in it. With ``keep`` only that many of this store's backups
-    stay in the folder. Every row is counted to see that it is whole; ``facts`` makes the reported counts instead. Raises
-    ``BackupRefused``; ``FileError`` when the file cannot be written; ``BackendError`` when the store cannot be read;
-    ``InvalidInput`` when ``keep`` is no count, or ``to`` no folder with it.
+    stay in the folder. Every row is counted to see that it is whole; ``facts`` makes the reported counts instead. That of
+    an encrypted store has the same secret, which the settings name. Raises ``BackupRefused``; ``SecretRefused``;
+    ``FileError`` when the file cannot be written; ``BackendError`` when the store cannot be read; ``InvalidInput`` when
+    ``keep`` is no count, or ``to`` no folder with it.
     """
     _check_keep(to, keep)
     # Opening migrates an old store, so that checking the copy does not change it.
-    SqliteBackend(store).close()
-    source = Connections(str(store)).open_session()
+    chosen = settings or load_settings()
+    secret = Secret.of(chosen)
+    SqliteBackend(store, settings=chosen).close()
+    source = Connections(str(store), secret=secret).open_session()
     try:
         source.execute("BEGIN")
         identity = _identity(source.connection)
         file = _dated(to, store) if to.is_dir() else to
-        _check_target(file, store, identity)
-        made = _write(source, store, file, progress or _quiet, facts)
+        _check_target(file, store, identity, secret)
+        made = _write(source, store, file, progress or _quiet, facts, chosen)
     except apsw.Error as error:
         raise translated(error, str(store)) from error
     finally:
         source.close()
-    return made._replace(removed=_remove_older(made.path, store, identity, keep) if keep else [])
+    return made._replace(removed=_remove_older(made.path, store, identity, secret, keep) if keep else [])
 
 
 def _quiet(done: int, total: int | None) -> None:
@@ -126,22 +148,24 @@ def _check_keep(to: Path, keep: int | None) -> None:
         raise InvalidInput(f"only in a folder can older backups be known from others, and {shown(str(to))} is none")
 
 
-def _check_target(file: Path, store: Path, identity: float | None) -> None:
+def _check_target(file: Path, store: Path, identity: float | None, secret: Secret | None) -> None:
     """Only an older backup of the same store is overwritten. A restored backup is a store, not a backup."""
     if not file.exists():
         return
     if file.samefile(store):
         raise BackupRefused("same-file", file)
-    if not _digest_file(file).exists() or identity is None or identity_of(file) != identity:
+    if not _digest_file(file).exists() or identity is None or identity_of(file, secret) != identity:
         raise BackupRefused("foreign-file", file)
 
 
-def _write(source: Session, store: Path, file: Path, progress: Progress, facts: Facts | None) -> Backup:
+def _write(
+    source: Session, store: Path, file: Path, progress: Progress, facts: Facts | None, settings: Settings
+) -> Backup:
     expected = _only_counts(counted(source))
     with _partial(file) as partial:
-        _copy_pages(source, partial, progress)
+        _copy_pages(source, partial, Secret.of(settings), progress)
         sync(partial)
-        found, reported, problems = _checked(partial, facts)
+        found, reported, problems = _checked(partial, facts, settings)
         if problems or found != expected:
             reason = problems[0] if problems else f"it holds {found}, the store {expected}"
             raise BackupRefused("incomplete", store, reason=reason)
@@ -159,10 +183,15 @@ def _take_name(partial: Path, file: Path, digest: str) -> None:
     replace_file(digests, line)
 
 
-def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
+def _copy_pages(source: Session, to: Path, secret: Secret | None, progress: Progress) -> None:
     """Copy the snapshot of the session. Writers neither wait nor restart the copy."""
-    # Pages are copied as they are: with their checksums, if the store has any.
-    target = connect(str(to)) if has_checksums(Path(source.connection.filename)) else apsw.Connection(str(to))
+    store = Path(source.connection.filename)
+    if secret is not None:
+        # The same salt, and so the same key: what is copied are pages.
+        target = unlocked(str(to), secret.key(first_page(store)[:SALT], "store"))
+    else:
+        # Pages are copied as they are: with their checksums, if the store has any.
+        target = connect(str(to)) if has_checksums(store) else apsw.Connection(str(to))
     try:
         # An unfinished file is deleted, so it needs no journal.
         target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()
@@ -212,10 +241,10 @@ def _remove_journals(file: Path) -> None:
         Path(f"{file}{ending}").unlink(missing_ok=True)
 
 
-def _checked(file: Path, facts: Facts | None) -> tuple[dict[str, int], dict[str, int], list[str]]:
+def _checked(file: Path, facts: Facts | None, settings: Settings) -> tuple[dict[str, int], dict[str, int], list[str]]:
     """The counts of a store, the counts to report, and the store's faults."""
     try:
-        with SqliteBackend(file) as store:
+        with SqliteBackend(file, settings=settings) as store:
             held = _only_counts(store.facts())
             return held, held if facts is None else _only_counts(facts(store)), store.check()
     except BackendError as error:
@@ -247,9 +276,10 @@ def _stamp() -> str:
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
-def _remove_older(made: Path, store: Path, identity: float | None, keep: int) -> list[Path]:
+def _remove_older(made: Path, store: Path, identity: float | None, secret: Secret | None, keep: int) -> list[Path]:
     """Remove this store's backups in the folder but the newest. Another store of the same name keeps its own."""
-    others = [file for *_, file in _listed(made.parent, store) if file != made and identity_of(file) == identity]
+    listed = [file for *_, file in _listed(made.parent, store) if file != made]
+    others = [file for file in listed if identity_of(file, secret) == identity]
     gone = others[: max(len(others) - keep + 1, 0)]
     for file in gone:
         file.unlink()
@@ -257,18 +287,20 @@ def _remove_older(made: Path, store: Path, identity: float | None, keep: int) ->
     return gone
 
 
-def identity_of(file: Path) -> float | None:
-    """The creation time of the store that the file is a copy of, which identifies it; None when it is no store."""
+def identity_of(file: Path, secret: Secret | None = None) -> float | None:
+    """The creation time of the store that the file is a copy of, which identifies it.
+
+    None when it is no store, or is encrypted with another secret.
+    """
     if not _is_store(file):
         return None
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        connection = apsw.Connection(f"{file.absolute().as_uri()}?immutable=1", flags=flags)
+        connection = connect(str(file), secret, frozen=True)
         try:
             return _identity(connection)
         finally:
             connection.close()
-    except apsw.Error:
+    except (apsw.Error, SecretRefused):
         return None
 
 
@@ -278,10 +310,10 @@ def _identity(connection: apsw.Connection) -> float | None:
 
 
 def _is_store(file: Path) -> bool:
-    """Whether a file is a SQLite file with memwell's application id."""
+    """Whether a file is a SQLite file with memwell's application id, or an encrypted one."""
     with open_plain(file) as opened:
         header = opened.read(100)
-    return header.startswith(_HEADER) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    return is_encrypted(header) or (header.startswith(_HEADER) and header[68:72] == APPLICATION_ID.to_bytes(4, "big"))
 
 
 # Digests
@@ -317,14 +349,21 @@ def _check_digest(source: Path, digest: str) -> bool:
 
 
 def restore(
-    source: Path, store: Path, *, force: bool = False, progress: Progress | None = None, facts: Facts | None = None
+    source: Path,
+    store: Path,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+    settings: Settings | None = None,
 ) -> RestoredBackup:
     """Replace the store by the backup ``source``, after comparing a copy with its digest and checking it.
 
-    An existing store is renamed with all its files, and only with ``force``. ``facts`` is as for ``back_up``.
-    Raises ``BackupRefused`` when the backup is not whole, when the store exists, or is seen to be in use; ``FileError``
-    when the store cannot be written; ``OSError`` when the backup cannot be read.
+    An existing store is renamed with all its files, and only with ``force``. ``facts`` and ``settings`` are as for
+    ``back_up``. Raises ``SecretRefused``; ``BackupRefused`` when the backup is not whole, when the store exists, or is
+    seen to be in use; ``FileError`` when the store cannot be written; ``OSError`` when the backup cannot be read.
     """
+    chosen = settings or load_settings()
     _check_source(source)
     if store.exists():
         if store.samefile(source):
@@ -334,10 +373,10 @@ def restore(
     with _partial(store) as copy:
         digest = _copy_file(source, copy, progress or _quiet)
         compared = _check_digest(source, digest)
-        _, counts, problems = _checked(copy, facts)
+        _, counts, problems = _checked(copy, facts, chosen)
         if problems:
             raise BackupRefused("damaged", source, reason=problems[0])
-        if store.exists() and is_in_use(store):
+        if store.exists() and is_in_use(store, Secret.of(chosen)):
             raise BackupRefused("in-use", store)
         _take_rights(copy, store)
         sync(copy)
@@ -365,15 +404,15 @@ def _copy_file(source: Path, to: Path, progress: Progress) -> str:
     return digest.hexdigest()
 
 
-def is_in_use(store: Path) -> bool:
+def is_in_use(store: Path, secret: Secret | None = None) -> bool:
     """Whether another connection to the store is visible, of any process. If none is, its log is checkpointed.
 
     A program that has opened a store and neither read nor written is not visible. Nor is any, where the store is damaged
     or write-protected.
     """
     try:
-        connection = connect(str(store), apsw.SQLITE_OPEN_READWRITE)
-    except apsw.Error:
+        connection = connect(str(store), secret, apsw.SQLITE_OPEN_READWRITE)
+    except (apsw.Error, SecretRefused):
         return False
     try:
         # Leaving WAL mode needs exclusive access, and empties the log.
@@ -384,6 +423,84 @@ def is_in_use(store: Path) -> bool:
         return False
     finally:
         connection.close()
+
+
+# A new secret
+
+
+def rekey(store: Path, new: Secret | None, *, settings: Settings | None = None) -> dict[str, int]:
+    """Encrypt a store with a new secret, which the settings do not name yet; None decrypts it. Its counts.
+
+    The store is copied, checked, and the copy renamed to its name: a process that is killed leaves the old or the new
+    one. Graphs and caches are removed, and made again when needed. No other program may have the store open. Raises
+    ``SecretRefused`` for a wrong secret, ``BackupRefused`` when the store is in use or the copy is not whole, and
+    ``FileError`` when it cannot be written.
+    """
+    chosen = settings or load_settings()
+    secret = Secret.of(chosen)
+    if new is not None:
+        check_cipher(str(store))
+    with SqliteBackend(store, settings=chosen) as backend:
+        expected = _only_counts(backend.facts())
+    if is_in_use(store, secret):
+        raise BackupRefused("in-use", store)
+    with _partial(store) as copy, _alone(store, secret) as source:
+        _copy_rows(source, copy, new)
+        found, _, problems = _checked(copy, None, _with_secret(chosen, new))
+        if problems or found != expected:
+            reason = problems[0] if problems else f"it holds {found}, the store {expected}"
+            raise BackupRefused("incomplete", store, reason=reason)
+        _remove_journals(copy)
+        _take_rights(copy, store)
+        sync(copy)
+        for ending in ("-hnsw", "-cache"):
+            shutil.rmtree(f"{store}{ending}", ignore_errors=True)
+        _replace_locked(copy, store)
+    return found
+
+
+def _with_secret(settings: Settings, secret: Secret | None) -> Settings:
+    return replace(settings, secret="" if secret is None else secret.text, secret_file="")
+
+
+@contextmanager
+def _alone(store: Path, secret: Secret | None) -> Generator[apsw.Connection]:
+    """A connection that lets no other use the store, in this or another process. Raises ``BackupRefused``."""
+    connection = connect(str(store), secret, CREATE | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.execute(
+            "PRAGMA temp_store=MEMORY; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT"
+        ).fetchall()
+        yield connection
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise BackupRefused("in-use", store) from error
+    finally:
+        connection.close(True)
+
+
+def _copy_rows(source: apsw.Connection, to: Path, secret: Secret | None) -> None:
+    """Copy all rows: a page of another cipher has less room."""
+    place = f"{to.absolute().as_uri()}?vfs={apsw.vfs_names()[0]}&key="
+    if secret is not None:
+        key = secret.key(new_salt(), "store")
+        place += f"raw:{key.key.hex()}{key.salt.hex()}&cipher=aegis"
+    try:
+        source.execute("VACUUM INTO ?", (place,))
+    except apsw.Error as error:
+        # Its message may hold the key.
+        failure = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, type(error).__name__)
+        raise _unwritable(to, failure) from None
+
+
+def _replace_locked(copy: Path, store: Path) -> None:
+    """Rename a copy to the name of a store that this process has locked, and make the old file unusable.
+
+    Another process may wait for its lock. It must not go on with a file that has no name any more.
+    """
+    with store.open("rb+") as old:
+        copy.replace(store)
+        sync(store.absolute().parent)
+        old.write(b"replaced by a copy with another secret\n" * 3)
 
 
 def _take_rights(copy: Path, store: Path) -> None:

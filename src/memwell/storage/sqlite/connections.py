@@ -24,8 +24,16 @@ from typing import Any, Generic, TypeVar
 
 import apsw
 
-from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
-from memwell.storage.files import create_private, open_plain
+from memwell.errors import (
+    BackendError,
+    BackendUnavailable,
+    ConfigurationError,
+    MemwellError,
+    ReadOnlyStore,
+    SecretRefused,
+)
+from memwell.storage.files import create_private
+from memwell.storage.sqlite.encryption import CREATE, SALT, FileKey, Secret, check_secret, encrypted_store, first_page
 from memwell.values import drawn_between
 
 # Errors of SQLite as memwell's
@@ -256,6 +264,7 @@ _CHECKSUMS = "cksmvfs"
 _RESERVED = 8
 _HEADER = 100
 _MOST_PAGE = 65_536
+_LOOKS_S = (0.001, 0.004, 0.0)
 
 
 @cache
@@ -274,41 +283,49 @@ def _checksum_vfs() -> str | None:
     return _CHECKSUMS
 
 
-def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-    """A connection to the file of a store. A new file gets page checksums, where they can be had.
+def connect(path: str, secret: Secret | None = None, flags: int = CREATE, *, frozen: bool = False) -> apsw.Connection:
+    """A connection to the file of a store. With a secret a new file is encrypted; else it gets page checksums.
 
-    Raises ``ConfigurationError`` for a store with checksums where they cannot, since writing would make them wrong.
+    A frozen file is opened as one that never changes. Raises ``SecretRefused``; ``ConfigurationError`` for a store with
+    checksums where they cannot be had, since writing would make them wrong.
     """
-    checked = has_checksums(Path(path))
-    if checked is False:
-        return apsw.Connection(path, flags=flags)
+    page = first_page(Path(path))
+    check_secret(path, page, secret)
+    place = path
+    if frozen:
+        flags, place = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, f"{Path(path).absolute().as_uri()}?immutable=1"
+    if secret is not None:
+        # The cipher authenticates every page, so it needs no checksum.
+        return encrypted_store(path, place, page, secret, flags)
+    checked = has_checksums(Path(path), page)
+    if page and not checked:
+        return apsw.Connection(place, flags=flags)
     vfs = _checksum_vfs()
     if vfs is None and checked:
         raise ConfigurationError(
-            f"the store {path!r} has page checksums, which this build of apsw cannot keep; install apsw from PyPI"
+            f"the store {path!r} has page checksums, which this build of apsw cannot keep; "
+            "install apsw-sqlite3mc from PyPI"
         )
-    connection = apsw.Connection(path, flags=flags, vfs=vfs)
-    if vfs is not None and checked is None:
+    connection = apsw.Connection(place, flags=flags, vfs=vfs)
+    if vfs is not None and not page:
         connection.reserve_bytes("main", _RESERVED)
     return connection
 
 
-def has_checksums(path: Path) -> bool | None:
-    """Whether the pages of a file have checksums; None for a file that is to be made."""
-    try:
-        with open_plain(path) as file:
-            page = file.read(_MOST_PAGE)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return False
-    if not page:
-        return None
-    if len(page) < _HEADER or page[20] != _RESERVED:
-        return False
-    size = int.from_bytes(page[16:18], "big")
-    page = page[: _MOST_PAGE if size == 1 else size]
-    return _checksum(page[:-_RESERVED]) == page[-_RESERVED:]
+def has_checksums(path: Path, page: bytes | None = None) -> bool:
+    """Whether the pages of a file have checksums. ``page`` is its first page, if that was read already."""
+    for wait_s in _LOOKS_S:
+        page = first_page(path) if page is None else page
+        if len(page) < _HEADER or page[20] != _RESERVED:
+            return False
+        size = int.from_bytes(page[16:18], "big")
+        page = page[: _MOST_PAGE if size == 1 else size]
+        if _checksum(page[:-_RESERVED]) == page[-_RESERVED:]:
+            return True
+        # Another process may have been writing this page.
+        time.sleep(wait_s)
+        page = None
+    return False
 
 
 def _checksum(data: bytes) -> bytes:
@@ -326,27 +343,35 @@ class Session:
 
     __slots__ = ("connection", "execute", "learnt")
 
-    def __init__(self, path: str, busy_timeout_s: float, vfs: str | None, *, frozen: bool = False) -> None:
-        if frozen:
-            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-            checked = _checksum_vfs() if has_checksums(Path(path)) else None
-            path = f"{Path(path).absolute().as_uri()}?immutable=1"
-            self.connection = apsw.Connection(path, flags=flags, vfs=vfs or checked)
-        elif vfs is not None:
-            self.connection = apsw.Connection(path, vfs=vfs)
+    def __init__(
+        self, path: str, busy_timeout_s: float, vfs: str | None, secret: Secret | None = None, *, frozen: bool = False
+    ) -> None:
+        if vfs is not None:
+            self.connection = _through(vfs, path, frozen=frozen)
         else:
-            # SQLite gives its log and its other files the permissions of this one. If it cannot be made, it says why.
-            with suppress(OSError):
-                create_private(Path(path))
-            self.connection = connect(path)
+            if not frozen:
+                # SQLite gives its log and its other files the permissions of this one. If it cannot be made, it says why.
+                with suppress(OSError):
+                    create_private(Path(path))
+            self.connection = connect(path, secret, frozen=frozen)
         # Without this SQLite plans a statement again whenever a parameter that its plan might depend on is bound.
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
         self.execute = self.connection.cursor().execute
         self.learnt: dict[Any, Any] = {}
         """Values that operations of the current transaction leave for later ones. Cleared by the next transaction."""
+        if secret is not None:
+            self._check(path)
         for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON", "cache_size=-8000"):
             self.execute(f"PRAGMA {pragma}").fetchall()
+
+    def _check(self, path: str) -> None:
+        """Raises ``SecretRefused`` when the first page cannot be read with the secret."""
+        try:
+            self.execute("PRAGMA schema_version").fetchall()
+        except apsw.NotADBError as error:
+            self.connection.close(True)
+            raise SecretRefused.of("wrong", path) from error
 
     def begin(self) -> None:
         """Begin a transaction that writes."""
@@ -366,6 +391,13 @@ class Session:
         # The last connection checkpoints the log. When that fails nothing is lost: the next one reads the log.
         with suppress(apsw.Error):
             self.connection.close(True)
+
+
+def _through(vfs: str, path: str, *, frozen: bool) -> apsw.Connection:
+    if not frozen:
+        return apsw.Connection(path, vfs=vfs)
+    place = f"{Path(path).absolute().as_uri()}?immutable=1"
+    return apsw.Connection(place, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, vfs=vfs)
 
 
 def _is_frozen(path: Path) -> bool:
@@ -405,8 +437,11 @@ current_transaction: contextvars.ContextVar[Transaction | None] = contextvars.Co
 class Connections:
     """All sessions of one file in this process. Safe to use from any thread, and after a fork."""
 
-    def __init__(self, path: str, *, busy_timeout_s: float = 60.0, vfs: str | None = None) -> None:
+    def __init__(
+        self, path: str, *, busy_timeout_s: float = 60.0, vfs: str | None = None, secret: Secret | None = None
+    ) -> None:
         self.path = path
+        self._secret = secret
         self._busy_timeout_s = busy_timeout_s
         self._vfs = vfs
         self.closed = False
@@ -425,6 +460,13 @@ class Connections:
         """The permissions of the store's file, for files next to it. Raises ``OSError``."""
         return os.stat(self.path).st_mode & 0o666
 
+    def key_of(self, use: str) -> FileKey | None:
+        """The key for a file next to the store; None where the store is not encrypted."""
+        if self._secret is None:
+            return None
+        salt = first_page(Path(self.path))[:SALT]
+        return self._secret.key(salt, use)
+
     def _ready(self) -> None:
         if self.closed:
             raise BackendError(f"the store {self.path!r} is closed")
@@ -437,11 +479,11 @@ class Connections:
         """A new session, read-only where the folder is. Raises ``BackendError``."""
         try:
             try:
-                return Session(self.path, self._busy_timeout_s, self._vfs)
+                return Session(self.path, self._busy_timeout_s, self._vfs, self._secret)
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 if not _is_frozen(Path(self.path)):
                     raise
-                return Session(self.path, self._busy_timeout_s, self._vfs, frozen=True)
+                return Session(self.path, self._busy_timeout_s, self._vfs, self._secret, frozen=True)
         except apsw.Error as error:
             raise translated(error, self.path) from error
 

@@ -24,6 +24,7 @@ from memwell.storage.files import open_plain
 from memwell.storage.parts import PreparedRecord, check_dimensions, distinct_terms, packed_vectors, prepare_records
 from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.encryption import read_encrypted, write_encrypted
 from memwell.storage.sqlite.schema import (
     POSITION,
     RECORD,
@@ -471,7 +472,9 @@ class SpaceCaches:
         if row is None or found is None or not row.forgotten <= found.change <= row.change:
             return None
         try:
-            return KeptCache(found.change, _mapped(self._folder / Path(found.file).name))
+            file = self._folder / Path(found.file).name
+            key = self._connections.key_of(f"cache {file.name}")
+            return KeptCache(found.change, _mapped(file) if key is None else read_encrypted(file, key))
         except (OSError, ValueError):
             return None
 
@@ -501,6 +504,11 @@ class SpaceCaches:
             self._folder.chmod(mode | (mode & 0o444) >> 2)
 
     def _write(self, file: Path, parts: Iterable[bytes | memoryview]) -> None:
+        key = self._connections.key_of(f"cache {file.name}")
+        if key is not None:
+            write_encrypted(file, key, parts)
+            file.chmod(self._connections.mode)
+            return
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(os.open(file, flags, 0o600), "wb") as written:
             file.chmod(self._connections.mode)

@@ -31,6 +31,7 @@ from memwell.errors import MemwellError
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
 from memwell.storage.files import create_private, open_plain
 from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.encryption import FileKey, read_encrypted, write_encrypted
 from memwell.storage.sqlite.schema import SpaceRow, space_row
 
 Keys = NDArray[np.int64]
@@ -353,8 +354,10 @@ def update_index(
     return True
 
 
-def save_index(index: Index, folder: Path, space: int, change: int, mode: int = 0o600) -> SidecarFile:
-    """Write a graph next to the store, atomically, with the permissions ``mode``."""
+def save_index(
+    index: Index, folder: Path, space: int, change: int, mode: int = 0o600, key: FileKey | None = None
+) -> SidecarFile:
+    """Write a graph next to the store, atomically, with the permissions ``mode``; encrypted with a key."""
     if not folder.is_dir():
         folder.mkdir(0o700, exist_ok=True)
         # Who may read the store may look into the folder.
@@ -362,13 +365,18 @@ def save_index(index: Index, folder: Path, space: int, change: int, mode: int = 
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
     try:
-        # It is written into a file of ours, which keeps its permissions.
-        create_private(written)
-        with native_calls:
-            index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
-        data = written.read_bytes()
-        with written.open("rb+") as file:
-            os.fsync(file.fileno())
+        if key is None:
+            # It is written into a file of ours, which keeps its permissions.
+            create_private(written)
+            with native_calls:
+                index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
+            data = written.read_bytes()
+            with written.open("rb+") as file:
+                os.fsync(file.fileno())
+        else:
+            with native_calls:
+                data = cast(bytes, index.save())  # pyright: ignore[reportUnknownMemberType] - as above
+            write_encrypted(written, key, [data])
         written.chmod(mode)
         written.replace(folder / name)
     finally:
@@ -376,12 +384,11 @@ def save_index(index: Index, folder: Path, space: int, change: int, mode: int = 
     return SidecarFile(change, name, hashlib.sha256(data).hexdigest())
 
 
-def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | None:
+def load_index(folder: Path, sidecar: SidecarFile, dimensions: int, key: FileKey | None = None) -> Index | None:
     """The graph in a file, or None when the file is missing, damaged or of something else."""
     path = folder / Path(sidecar.file).name
     try:
-        with open_plain(path) as file:
-            data = file.read()
+        data = _read(path) if key is None else read_encrypted(path, key)
     except OSError:
         return None
     if hashlib.sha256(data).hexdigest() != sidecar.digest:
@@ -394,10 +401,23 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     return index if index.ndim == dimensions else None
 
 
+def _read(path: Path) -> bytes:
+    with open_plain(path) as file:
+        return file.read()
+
+
 class VectorCache:
     """The matrices and graphs of recently searched spaces, bounded in memory; the least recently searched go first."""
 
-    def __init__(self, folder: Path, *, most_bytes: int, graph_above: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        most_bytes: int,
+        graph_above: int,
+        key: Callable[[], FileKey | None] = lambda: None,
+    ) -> None:
+        self.key = key
         self.folder = folder
         self.graph_above = graph_above
         self._most_bytes = most_bytes
@@ -477,7 +497,7 @@ class VectorCache:
         sidecar = rows.sidecar()
         if sidecar is None or sidecar.change > rows.change or (rows.space, sidecar.file) in self._missing:
             return None
-        index = load_index(self.folder, sidecar, rows.dimensions)
+        index = load_index(self.folder, sidecar, rows.dimensions, self.key())
         if index is None:
             self._missing.add((rows.space, sidecar.file))
             return None
@@ -517,7 +537,9 @@ class SqliteVectors:
     def __init__(self, connections: Connections, most_bytes: int, graph_above: int) -> None:
         self._connections = connections
         folder = Path(f"{connections.path}-hnsw")
-        self._cache = VectorCache(folder, most_bytes=most_bytes, graph_above=graph_above)
+        self._cache = VectorCache(
+            folder, most_bytes=most_bytes, graph_above=graph_above, key=lambda: connections.key_of("graph")
+        )
         self._lock = threading.Lock()
         self._building: dict[int, threading.Thread] = {}
         self._stopped = False
@@ -574,7 +596,9 @@ class SqliteVectors:
             fresh = self._rebuilt(space)
         if fresh is None or self._stopped:
             return False
-        sidecar = save_index(fresh.index, self._cache.folder, space, fresh.recent.change, self._connections.mode)
+        sidecar = save_index(
+            fresh.index, self._cache.folder, space, fresh.recent.change, self._connections.mode, self._cache.key()
+        )
         sql, bindings = "INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar)
         self._connections.write(lambda session: session.execute(sql, bindings))
         self._cache.take(space, fresh)
@@ -595,7 +619,7 @@ class SqliteVectors:
         changes = None if sidecar is None else rows.since(sidecar.change)
         if sidecar is None or changes is None or len(changes) * 3 > row.vectors:
             return None
-        index = load_index(self._cache.folder, sidecar, row.dimensions)
+        index = load_index(self._cache.folder, sidecar, row.dimensions, self._cache.key())
         if index is None or not update_index(index, changes, row.dimensions, lambda: self._stopped):
             return None
         return HnswGraph(index, row.dimensions, row.change)

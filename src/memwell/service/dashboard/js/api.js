@@ -5,7 +5,7 @@ import words from './words/shell.js';
 const t = speaking(words);
 const KEPT = 'memwell.key';
 // As in the library: memories that are less relevant to a question are shown only when they are asked for.
-export const MIN_RELEVANCE = 0.01;
+export const MIN_RELEVANCE = 0.005;
 
 export class Problem extends Error {
   constructor({ status = 0, code = 'unreachable', title = '', detail = '', request = '', retry_after: wait = null }) {

@@ -272,7 +272,7 @@ def _reason_of(code: int) -> Exception:
         import signal  # noqa: PLC0415 - its names differ by platform
 
         if -code == signal.SIGKILL:
-            # By someone, or by the system for want of memory: ours are killed when nobody waits for them any more.
+            # By someone, or by the system for want of memory: we kill one only after the last look at its reply.
             return _Died(f"{_BROKE_OFF}, or its reader was killed; try again")
         if -code == signal.SIGXCPU:
             message = f"reading it takes more than {CPU_S} s of processor time, which is the limit for one file"

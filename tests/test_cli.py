@@ -349,6 +349,14 @@ def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], w
     assert_refused(run(*arguments), word)
 
 
+def test_erasing_all_says_that_documents_go_too(run: Run, tmp_path: Path):
+    (tmp_path / "tea.md").write_text("# Tea\n\nGreen tea is brewed at eighty degrees.")
+    assert run("ingest", "tea.md").code == 0
+    asked = run("erase", "--all")
+    assert (asked.code, "all its documents" in asked.out + asked.err) == (1, True)
+    assert "And documents: 1." in run("erase", "--all", "--yes").out
+
+
 def test_facts_are_shown_with_time_and_evidence(run: Run):
     run("remember", "I live in Berlin.", "--speaker", "Ann", "--time", "2023-05-07T12:00Z")
     run("remember", "I moved to Paris.", "--speaker", "Ann", "--time", "2024-06-08T12:00Z")

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from contextvars import copy_context
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,14 @@ def refuse(data: bytes, how: str) -> str:
 def cost(data: bytes, what: str) -> str:
     if what == "memory":
         return str(len(bytearray(700 * 2**20)))
+    if what.startswith("killed "):
+        # The file says whether it was tried before.
+        tried = what.removeprefix("killed ")
+        if tried == "always" or not os.path.lexists(tried):
+            if tried != "always":
+                os.symlink("tried", tried)
+            os.kill(os.getpid(), 9)
+        return "read"
     if what == "abort":
         os.abort()
     if what == "file":
@@ -139,6 +148,13 @@ def test_a_worker_writes_no_file(tmp_path: object):
     with pytest.raises(MemwellError, match="OSError"):
         confined(cost, path.encode(), "file")
     assert os.path.getsize(path) == 0
+
+
+@LIMITED
+def test_a_reader_that_others_kill_is_tried_once_more(tmp_path: Path):
+    assert confined(cost, b"", f"killed {tmp_path / 'tried'}") == "read"
+    with pytest.raises(UnreadableDocument, match="or its reader was killed; try again"):
+        confined(cost, b"", "killed always")
 
 
 def test_a_reading_that_is_cancelled_is_killed():

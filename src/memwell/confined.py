@@ -189,7 +189,7 @@ def _warn_once() -> None:
 
 
 class _Died(Exception):
-    """The worker ended without a reply."""
+    """The worker ended without a reply, and for no fault of the file that is known."""
 
 
 class _Worker:
@@ -262,18 +262,23 @@ class _Worker:
         self._process.wait()
 
 
+_BROKE_OFF = f"its reader broke off: it is damaged, or needs more than the {MEMORY_MB} MB of memory for one file"
+
+
 def _reason_of(code: int) -> Exception:
     if code == 0:
         return _Died()
     if sys.platform != "win32":
         import signal  # noqa: PLC0415 - its names differ by platform
 
+        if -code == signal.SIGKILL:
+            # By someone, or by the system for want of memory: we kill one only after the last look at its reply.
+            return _Died(f"{_BROKE_OFF}, or its reader was killed; try again")
         if -code == signal.SIGXCPU:
             message = f"reading it takes more than {CPU_S} s of processor time, which is the limit for one file"
             return UnreadableDocument(message, reason="too-large")
     # Native readers end the process when there is no memory.
-    message = f"its reader broke off: it is damaged, or needs more than the {MEMORY_MB} MB of memory for one file"
-    return UnreadableDocument(message)
+    return UnreadableDocument(_BROKE_OFF)
 
 
 class _Pool:
@@ -338,7 +343,7 @@ class _Pool:
 
 
 class _Retrying:
-    """A worker, replaced when it ended before it began: it may end for want of work at the same moment."""
+    """A worker, replaced once: it may end for want of work at the moment it is called, or be killed by others."""
 
     def __init__(self, worker: _Worker) -> None:
         self.worker = worker
@@ -351,7 +356,9 @@ class _Retrying:
             self.worker = _Worker()
         try:
             return self.worker.call(header, data)
-        except _Died:
+        except _Died as error:
+            if error.args:
+                raise UnreadableDocument(str(error)) from None
             raise MemwellError("the worker that reads files does not start") from None
 
 

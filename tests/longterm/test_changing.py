@@ -13,7 +13,7 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from memwell.errors import BackendError, Conflict, ModelError, NotFound
+from memwell.errors import BackendError, Conflict, InvalidInput, ModelError, NotFound
 from memwell.filters import Filter
 from memwell.longterm.changing import Forgetting
 from memwell.longterm.gate import Gate, Policy
@@ -294,6 +294,9 @@ def test_a_call_that_is_tried_again_changes_nothing_more(memory: Memory):
 
 def test_a_version_keeps_a_change_from_being_made_twice(memory: Memory):
     id_ = memory.remember("Ann likes tea.").id
+    for wrong in ("1", True, -1, 0, 1.0):
+        with pytest.raises(InvalidInput, match="version must be a whole number"):
+            memory.update(id_, "Ann likes coffee.", version=wrong)  # pyright: ignore[reportArgumentType]
     first = memory.update(id_, "Ann likes coffee.", version=1)
     second = memory.feedback(id_, useful=True, version=first.version)
     third = memory.undo(id_, version=second.version)

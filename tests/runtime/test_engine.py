@@ -429,7 +429,8 @@ def test_documents_are_erased_with_the_memory_and_leave_no_trace(tmp_path: Path,
         m.context("who sings?", documents=m.knowledge.recall(word))
         m.knowledge.answer(f"What does the {word} do?")
         assert _holding(tmp_path)
-        assert m.erase_all().memories == 1
+        done = m.erase_all()
+        assert (done.memories, done.documents) == (1, 1)
         assert _holding(tmp_path) == []
         assert (m.knowledge.documents(), m.knowledge.recall(word), m.count()) == ([], [], 0)
         assert m.knowledge.pending().vectors == 0

@@ -606,8 +606,11 @@ def test_a_link_signs_in_without_a_key_and_once(tmp_path: Any):
     with running(tmp_path / "s.db") as run:
         assert run.ask("POST", "/v1/sign-in", {"code": "x"}, token=None).code == "bad-key"
         link = run.service.link = OneTimeLink(lambda: run.token(BEN))
-        answers = [run.ask("POST", "/v1/sign-in", {"code": link.code}, token=None) for _ in range(2)]
+        # The answer to a request of no key is not kept.
+        once = {"idempotency-key": "sign-in"}
+        answers = [run.ask("POST", "/v1/sign-in", {"code": link.code}, token=None, headers=once) for _ in range(2)]
         assert [answers[0].json, answers[1].code] == [{"token": run.token(BEN)}, "bad-key"]
+        assert "memwell keys create NAME --as operator" in answers[1].json["detail"]
 
 
 def test_a_key_that_asks_too_often_is_told_when_to_come_back(tmp_path: Any):

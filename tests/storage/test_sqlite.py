@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -163,6 +164,26 @@ def test_reading_a_damaged_page_says_so(path: Path):
     path.write_bytes(damaged)
     with SqliteBackend(path) as store, pytest.raises(BackendError, match="a page is not as it was written"):
         _ = store.log.read(TALK), store.index.get(HOME, ["4"])
+
+
+def test_a_damaged_store_says_why_and_how_to_rescue_it(tmp_path: Path):
+    path, blob = tmp_path / "app.db", b"a blob of many pages" * 2000
+    with SqliteBackend(path) as store:
+        store.blobs.put(HOME, blob)
+        assert store.facts()["checksums"] is True
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"many pages")] ^= 1
+    path.write_bytes(damaged)
+    with SqliteBackend(path) as store, pytest.raises(BackendError, match=r"VACUUM INTO 'rescued\.db'"):
+        store._connections.snapshot(lambda session: session.rows("SELECT * FROM blob"))
+    with pytest.raises(BackendError, match=r"VACUUM INTO 'rescued\.db'"):
+        back_up(path, tmp_path / "copy.db")
+    with closing(sqlite3.connect(path)) as plain:
+        plain.execute("VACUUM INTO ?", [str(tmp_path / "rescued.db")])
+    with SqliteBackend(tmp_path / "rescued.db") as rescued:
+        assert rescued.facts()["checksums"] is False
+        [(read,)] = rescued._connections.read(lambda session: session.rows("SELECT data FROM blob"))
+    assert len(read) == len(blob)
 
 
 def test_a_store_without_checksums_is_used_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -268,7 +268,9 @@ def undo_command(
 def erase_command(
     store: Store,
     ids: Annotated[list[str] | None, typer.Argument(help="Which memories. 哪些记忆。")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="The whole memory of the space. 整个空间的记忆。")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The whole memory of the space, and its documents. 整个空间的记忆与文档。")
+    ] = False,
     space: SpaceOption = None,
     yes: Yes = False,
 ) -> None:
@@ -276,12 +278,13 @@ def erase_command(
     if bool(ids) == everything:
         raise InvalidInput(say("erase_what"))
     if not yes:
-        typer.confirm(say("erase_sure"), abort=True)
+        typer.confirm(say("erase_all_sure" if everything else "erase_sure"), abort=True)
     with opened(store, space) as engine:
         done = engine.erase_all() if everything else engine.erase(ids or [])
-    console().print(
-        say("erased", memories=done.memories, derived=done.derived, versions=done.versions, facts=done.facts)
-    )
+    screen = console()
+    screen.print(say("erased", memories=done.memories, derived=done.derived, versions=done.versions, facts=done.facts))
+    if done.documents:
+        screen.print(say("erased_documents", count=done.documents))
 
 
 @app.command("audit")

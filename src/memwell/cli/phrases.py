@@ -52,6 +52,9 @@ _PHRASES = {
     "checking": ("Checking the store…", "正在检查存储……"),
     "wall": ("wall between spaces", "空间之间的隔离"),
     "integrity": ("integrity", "完整性"),
+    "checksums": ("page checksums", "页校验和"),
+    "checksums_on": ("in force", "已启用"),
+    "checksums_off": ("none", "无"),
     "durability": ("durability", "持久性"),
     "not_durable": ("This store can lose what it has acknowledged: {words}", "该存储可能丢失已确认的写入：{words}"),
     "size": ("size", "大小"),
@@ -151,6 +154,11 @@ _PHRASES = {
     "forgotten": ("Forgotten: {count}. undo brings one back.", "已遗忘 {count} 条，可用 undo 恢复。"),
     "erase_what": ("Name the memories to erase, or --all.", "请指明要删除的记忆，或用 --all。"),
     "erase_sure": ("This cannot be undone. Erase?", "删除后无法恢复。确定删除吗？"),
+    "erase_all_sure": (
+        "This erases all memories of the space and all its documents. It cannot be undone. Erase?",
+        "这将删除该空间的全部记忆与全部文档，删除后无法恢复。确定删除吗？",
+    ),
+    "erased_documents": ("And documents: {count}.", "以及文档 {count} 份。"),
     "erased": (
         "Erased for good: {memories} memories, {derived} made of them, {versions} earlier versions, {facts} statements.",
         "已彻底删除：记忆 {memories} 条，由其派生的 {derived} 条，旧版本 {versions} 个，事实陈述 {facts} 条。",

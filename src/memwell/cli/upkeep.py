@@ -507,6 +507,8 @@ def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     if isinstance(sizes, int):
         sizes = {"store": sizes}
     rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
+    if "checksums" in facts:
+        rows[say("checksums")] = say("checksums_on" if facts["checksums"] else "checksums_off")
     rows |= {say("wall"): visible(facts["wall"])} if "wall" in facts else {}
     rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
     rows |= {say("durability"): visible(facts["durability"])} if "durability" in facts else {}

@@ -23,7 +23,7 @@ from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Record, Space, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend
-from memwell.values import check_id, check_list
+from memwell.values import check_count, check_id, check_list
 
 _PAGE = 500
 _VERSION = "version/"
@@ -249,9 +249,12 @@ def version_key(id_: str, number: int | None) -> str:
 
 
 def check_version(record: Record, version: int | None) -> Record:
-    """The memory itself. Raises ``Conflict`` when it is not at this version; None is any version."""
+    """The memory itself. Raises ``Conflict`` when it is not at this version; None is any version.
+
+    Raises ``InvalidInput`` for what is no version.
+    """
     found = traits_of(record).version
-    if version is not None and found != version:
+    if version is not None and found != check_count(version, "version", least=1):
         raise Conflict(f"the memory {record.id!r} is at version {found}, not {version!r}: it has changed")
     return record
 

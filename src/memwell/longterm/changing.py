@@ -335,11 +335,13 @@ class Erased(msgspec.Struct, frozen=True):
     """Receipts of prompts that named them."""
     blobs: int = 0
     """Images, sounds, videos and thumbnails that no other memory uses."""
+    documents: int = 0
+    """The documents of the space, which go with the whole memory alone."""
 
     @property
     def total(self) -> int:
         """The sum of all counts."""
-        return self.memories + self.derived + self.versions + self.facts + self.receipts + self.blobs
+        return sum(msgspec.structs.astuple(self))
 
 
 _UNSCRUBBED = "unscrubbed"

@@ -364,9 +364,8 @@ class Engine(Closing):
 
     def erase_all(self) -> Erased:
         """Erase the whole memory of the space with its documents and media. Its conversations stay."""
-        if chunks_in(self.backend, self.space):
-            self.knowledge.erase_all()
-        return self.memory.erase_all()
+        documents = self.knowledge.erase_all() if chunks_in(self.backend, self.space) else 0
+        return replace(self.memory.erase_all(), documents=documents)
 
     @property
     def receipts(self) -> Receipts:
@@ -414,9 +413,10 @@ class Engine(Closing):
         """Import a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; its format is detected unless named.
 
         ``user`` imports the memories of one user of mem0. Texts pass the gate; what a file calls the word of a user gets
-        the trust ``imported``, nothing is pinned, and system messages stay out of prompts. ``trusted`` takes memwell's own
-        file at its word. Importing again changes nothing. Raises ``FileError`` when the file cannot be read,
-        ``InvalidInput`` for an unknown format, and for an option that the format does not have.
+        the trust ``imported``, nothing is pinned, system messages stay out of prompts, and what has another content here
+        stays: it is named in ``skipped``. ``trusted`` takes memwell's own file at its word. Importing again changes
+        nothing. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` for an unknown format, and for an
+        option that the format does not have.
         """
         check_path(path)
         if _is_store(self.backend, Path(path)):

@@ -390,7 +390,8 @@ class OneTimeLink:
         token = self._token() if fresh else None
         if token is None:
             raise AccessDenied(
-                "this link was used already, or is older than an hour; start the service again for another"
+                "this link was used already, is older than an hour, or came before another key; where the store is, "
+                "memwell keys create NAME --as operator makes a key"
             )
         return token
 

@@ -136,7 +136,9 @@ def _revoke_key(call: Call) -> codec.Key:
 def _sign_in(call: Call, asked: codec.SignIn) -> codec.SignedIn:
     link = call.service.link
     if link is None:
-        raise AccessDenied("this service was started without a link")
+        raise AccessDenied(
+            "this service has no link; where the store is, memwell keys create NAME --as operator makes a key"
+        )
     return codec.SignedIn(token=link.redeem(asked.code))
 
 

@@ -23,7 +23,7 @@ from memwell.longterm.gate import STATES_FACTS, TRUSTS
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import Remembered, Rememberer
-from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import FORGOTTEN, importance_of, own_metadata, traits_of, with_traits
 from memwell.messages import Message, Role
 from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
@@ -99,19 +99,42 @@ class RawMemory(MemoryBase):
         return self.embedder_name == name
 
     def judged(self, record: Record) -> Record:
-        """A memory of a file after the gate, unpinned, and the word of a user only as ``imported``.
+        """A memory of a file after the gate: a first version, unpinned, the word of a user only as ``imported``.
 
-        Raises ``InvalidInput`` when the gate refuses it.
+        It weighs no more than its text does, and none of its times is in the future. Raises ``InvalidInput`` when the gate
+        refuses it.
         """
-        traits = traits_of(record)
+        traits, now = traits_of(record), self.clock()
         trust = "imported" if traits.trust == "user" or traits.trust not in TRUSTS else traits.trust
         verdict = self._gate.judge(record.text, speaker=traits.speaker, trust=trust)
         if not verdict.accepted:
             raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
         flags = tuple(dict.fromkeys((*traits.flags, *verdict.flags)))
-        known = with_traits(own_metadata(record), replace(traits, trust=trust, flags=flags, pinned=False))
-        vector = record.vector if verdict.text == record.text else None
-        return replace(record, text=verdict.text, metadata=known, vector=vector)
+        said = claims(verdict.text, speaker=traits.speaker, time=record.time)
+        content = importance_of(verdict.text, claims=len(said))
+        taken = replace(
+            traits,
+            trust=trust,
+            flags=flags,
+            pinned=False,
+            importance=content if traits.importance is None else min(traits.importance, content),
+            content=content,
+            uses=0,
+            useful=min(traits.useful, 0),
+            version=1,
+            # Read from the text when it is asked for.
+            stated=None,
+            accessed=None,
+            learned=min(traits.learned or now, now),
+            changed=None if traits.changed is None else min(traits.changed, now),
+        )
+        return replace(
+            record,
+            text=verdict.text,
+            time=min(record.time, now),
+            metadata=with_traits(own_metadata(record), taken),
+            vector=record.vector if verdict.text == record.text else None,
+        )
 
     def restore(self, record: Record, versions: Sequence[MemoryVersion] = ()) -> bool:
         """Store a memory as it was, with its versions and its facts; whether that changed anything.
@@ -149,6 +172,11 @@ class RawMemory(MemoryBase):
             return False
         self.keep(key, [id_, memory])
         return True
+
+    def stored(self, id_: str) -> Record | None:
+        """The memory of this id, of any status, or the one that stands for a repeated statement; None without one."""
+        found = self.backend.index.get(self.space, [id_])
+        return found[0] if found else next(iter(self.backend.index.get(self.space, [self.indexer.resolved(id_)])), None)
 
     def knows(self, id_: str) -> bool:
         """Whether a memory of this id was ever stored here, also if it is forgotten or a repeated statement."""

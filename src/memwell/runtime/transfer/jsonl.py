@@ -634,9 +634,9 @@ def import_jsonl(
     """Import an export of memwell into the memory of a space, and return the report.
 
     ``trusted`` restores everything as it was; without it the gate judges the texts, what the file calls the word of a user
-    gets the trust ``imported``, nothing is pinned, and system messages are hidden from models. A wrong line is
-    reported and the rest is imported, unless ``strict``. Raises ``InvalidInput`` for a file that is no export of memwell,
-    or of a newer version, and ``FileError`` when it cannot be read.
+    gets the trust ``imported``, nothing is pinned or replaced, earlier versions are left out, and system messages are
+    hidden from models. A wrong line is reported and the rest is imported, unless ``strict``. Raises ``InvalidInput`` for
+    a file that is no export of memwell, or of a newer version, and ``FileError`` when it cannot be read.
     """
     memory = as_memory(memory)
     raw = RawMemory.of(memory)
@@ -744,16 +744,7 @@ class _Unpacker:
     def _store(self, number: int, line: Line) -> None:
         match line:
             case MemoryLine():
-                record, versions = memory_of(line, self._raw.space, vector=self._vectors)
-                if not self._trusted:
-                    try:
-                        record = self._raw.judged(record)
-                        versions = [replace(one, record=self._raw.judged(one.record)) for one in versions]
-                    except InvalidInput as error:
-                        self._counts.skip(number, str(error))
-                        return
-                self._counts.count("memories", new=self._raw.restore(record, versions))
-                self._attachments.expect(record)
+                self._take_memory(number, line)
             case AliasLine():
                 self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
             case FactLine():
@@ -766,6 +757,22 @@ class _Unpacker:
                 self._attachments.take_features(line)
             case _:
                 raise InvalidInput("a second header: these are two files in one")
+
+    def _take_memory(self, number: int, line: MemoryLine) -> None:
+        record, versions = memory_of(line, self._raw.space, vector=self._vectors)
+        here = self._raw.stored(record.id)
+        if not self._trusted:
+            try:
+                record, versions = self._raw.judged(record), []
+            except InvalidInput as error:
+                self._counts.skip(number, str(error))
+                return
+        # The number of a version is the word of the file too: only a trusted one replaces what is here.
+        new = (here is None or self._trusted) and self._raw.restore(record, versions)
+        self._counts.count("memories", new=new)
+        if here is not None and not new and here.text not in {line.text, record.text}:
+            self._counts.skip(number, f"the memory {shown(line.id)} has another content here, which stays")
+        self._attachments.expect(record)
 
     def _take_fact(self, line: FactLine) -> bool:
         claim = Claim(

@@ -274,7 +274,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_effect(self) -> bool:
         """Whether it changes something or starts a job, so that a repeated request needs an idempotency key."""
-        changes = self.scope != READ or self.status == _ACCEPTED
+        # Answers are kept by the key of the request, which a request of anyone does not have.
+        changes = self.scope not in (READ, ANYONE) or self.status == _ACCEPTED
         return self.method != "GET" and changes and self.media_type == JSON
 
     def run(self, memory: Any, path: Mapping[str, str], asked: Any, **instead: Any) -> Any:

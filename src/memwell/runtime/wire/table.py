@@ -90,7 +90,10 @@ class ForgetBy(Request, frozen=True):
 
 
 class Erase(Request, frozen=True):
-    """What to remove for good: memories by id, those that satisfy a filter, or ``everything``. Exactly one is given."""
+    """What to remove for good: memories by id, those that satisfy a filter, or ``everything``, also documents.
+
+    Exactly one is given.
+    """
 
     ids: list[str] | None = None
     where: dict[str, Any] | None = None
@@ -402,8 +405,8 @@ _MEMORIES = (
          "Forget what a policy names, or tell what it would forget. A policy without any condition is refused.",
          takes=ForgetBy, gives=Forgotten, logged=True),
     _row("erase", "POST /v1/erase", None,
-         "Remove memories for good: by id, by a filter, or all of them. Raises ``InvalidInput`` unless it is one of "
-         "these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
+         "Remove memories for good: by id, by a filter, or all of them with all documents. Raises ``InvalidInput`` "
+         "unless it is one of these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
     _row("compress", "POST /v1/compress", Engine.compress,
          "Merge memories that say nearly the same, or tell which it would merge. It reads all of them.",
          takes=("Compress", "How alike memories must be to be merged."),

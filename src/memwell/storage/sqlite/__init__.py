@@ -21,7 +21,7 @@ from memwell.settings import Settings
 from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
-from memwell.storage.sqlite.connections import Connections, Session, current_transaction
+from memwell.storage.sqlite.connections import Connections, Session, current_transaction, has_checksums
 from memwell.storage.sqlite.encryption import (
     SALT,
     EncryptedReader,
@@ -296,8 +296,10 @@ class SqliteBackend(Backend):
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
-        sizes = file_sizes(self.path)
-        return {"kind": "sqlite", "path": str(self.path), "encrypted": self.encrypted, "bytes": sizes, **counts}
+        own: dict[str, Any] = {"kind": "sqlite", "path": str(self.path), "encrypted": self.encrypted}
+        if not self.encrypted:
+            own["checksums"] = bool(has_checksums(self.path))
+        return {**own, "bytes": file_sizes(self.path), **counts}
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)

@@ -26,7 +26,7 @@ from memwell.settings import Settings, load_settings
 from memwell.storage.files import is_at, locked, open_plain, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
-from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums
+from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums, is_wrong_page, translated
 from memwell.storage.sqlite.encryption import (
     CREATE,
     SALT,
@@ -113,7 +113,8 @@ def back_up(
     Everything that was acknowledged before this was called is in it. With ``keep`` only that many of this store's backups
     stay in the folder. Every row is counted to see that it is whole; ``facts`` makes the reported counts instead. That of
     an encrypted store has the same secret, which the settings name. Raises ``BackupRefused``; ``SecretRefused``;
-    ``FileError`` when the file cannot be written; ``InvalidInput`` when ``keep`` is no count, or ``to`` no folder with it.
+    ``FileError`` when the file cannot be written; ``BackendError`` when the store cannot be read; ``InvalidInput`` when
+    ``keep`` is no count, or ``to`` no folder with it.
     """
     _check_keep(to, keep)
     # Opening migrates an old store, so that checking the copy does not change it.
@@ -127,6 +128,8 @@ def back_up(
         file = _dated(to, store) if to.is_dir() else to
         _check_target(file, store, identity, secret)
         made = _write(source, store, file, progress or _quiet, facts, chosen)
+    except apsw.Error as error:
+        raise translated(error, str(store)) from error
     finally:
         source.close()
     return made._replace(removed=_remove_older(made.path, store, identity, secret, keep) if keep else [])
@@ -222,6 +225,8 @@ def _partial(file: Path) -> Generator[Path]:
     except OSError as error:
         raise _unwritable(file, error) from error
     except apsw.Error as error:
+        if is_wrong_page(error):
+            raise
         failure = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error))
         raise _unwritable(file, failure) from failure
 

@@ -46,6 +46,11 @@ def is_sealed(error: apsw.Error) -> bool:
     return number == apsw.SQLITE_CONSTRAINT_TRIGGER
 
 
+def is_wrong_page(error: apsw.Error) -> bool:
+    """Whether a page that was read does not have its checksum."""
+    return getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA
+
+
 def translated(error: apsw.Error, path: str) -> MemwellError:
     """memwell's error for a driver's."""
     if is_sealed(error):
@@ -63,10 +68,10 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
         return BackendError(
             f"the store {path!r} cannot be opened: check the rights of the file and its folder ({error})"
         )
-    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
+    if is_wrong_page(error):
         return BackendError(
-            f"the store {path!r} is damaged, or was changed by another program: a page is not as it was "
-            f"written; restore a backup ({error})"
+            f"the store {path!r} is damaged, or was changed by another program: a page is not as it was written; restore a "
+            f"""backup, or take what can be read of it, unchecked: sqlite3 {path!r} "VACUUM INTO 'rescued.db'\""""
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")

@@ -155,6 +155,16 @@ def test_own_facts_win_when_the_owner_is_asked_for_by_name(ann: memwell.Engine, 
     assert told(there, "Ben") == told(there, "ben") == told(there) == [("lives_in", "Rome", "")]
 
 
+@pytest.mark.parametrize("private", ["my sister", "sister", "我姐姐"])
+def test_a_relative_is_private_by_every_usual_word(ann: memwell.Engine, private: str) -> None:
+    ann.remember("My sister lives in Hull.")
+    ann.remember("I live in Rome.")
+    assert b"Hull" in of_ann(ann).export("Ben")
+    shared = of_ann(ann, private=[private]).export("Ben")
+    assert b"Hull" not in shared
+    assert b"Rome" in shared
+
+
 @pytest.mark.parametrize("private", ["Mia", None, 7, [None]])
 def test_what_is_private_is_a_list(ann: memwell.Engine, private: Any) -> None:
     with pytest.raises(InvalidInput, match="private"):

@@ -108,14 +108,19 @@ class Federation:
         return body + b"\n" + _signature(key, body)
 
     def _shareable(self) -> Iterator[SharedFact]:
-        now = self._memory.clock()
+        now, private = self._memory.clock(), self._private_names()
         for fact in paged(lambda cursor: self._memory.facts.all(cursor=cursor)):
-            if fact.retired_at is None and fact.holds_at(now) and not self._is_private(fact):
+            if fact.retired_at is None and fact.holds_at(now) and not self._is_private(fact, private):
                 yield self._shared(fact)
 
-    def _is_private(self, fact: Fact) -> bool:
+    def _private_names(self) -> set[str]:
+        """What is private, and the people that it means: *my sister* is known as the user's sister, and by her name."""
+        meant = {name_key(fact.subject) for one in self._private for fact in self._memory.facts.history(one)}
+        return self._private | (meant - {name_key(USER)})
+
+    def _is_private(self, fact: Fact, private: set[str]) -> bool:
         texts = (fact.subject, fact.relation, fact.object)
-        if {name_key(one) for one in texts} & self._private or max(map(len, texts)) > MAX_ID_LENGTH:
+        if {name_key(one) for one in texts} & private or max(map(len, texts)) > MAX_ID_LENGTH:
             return True
         return holds_secret(fact.object) or not any(self._may_leave(one.record) for one in fact.evidence)
 

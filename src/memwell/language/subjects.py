@@ -114,6 +114,31 @@ _NUMBER = LazyPattern(
 ).match
 
 
+def of_two_owners(newer: str, older: str, chinese: bool) -> bool:
+    """Whether both begin with one kind of thing of two people: "My bus leaves at 7:40", "Leila's bus leaves at 8:10"."""
+    now, before = (_owned(text, chinese) for text in (newer, older))
+    if now is None or before is None or now[1] != before[1] or now[0] == before[0]:
+        return False
+    # A name may be that of a relative.
+    return not (now[0] and before[0]) or (now[0] in KIN) is (before[0] in KIN)
+
+
+@lru_cache(_MANY)
+def _owned(text: str, chinese: bool) -> tuple[str, str] | None:
+    """Whose thing a statement begins with, the speaker's as "", and which."""
+    found = (_ZH_OWNED if chinese else _EN_OWNED)(text.lower().replace("’", "'"))
+    if found is None:
+        return None
+    owner = found[1] or found[2] or ""
+    return (ZH_KIN if chinese else EN_KIN).get(owner, owner), found[3]
+
+
+_EN_OWNED = LazyPattern(r"\A(?:(?:my |our )(\w+)'s|(\w+(?: \w+)?)'s|(?:my|our)) (?:new |old )?(\w+)\b(?!')").match
+_ZH_OWNED = LazyPattern(
+    rf"\A(?:(?:我们?|咱们?)?({KIN_WORDS})的?|(?:(?:我们?|咱们?)(?=[^的]))?([^\W\x00-\x7f我咱]{{2,3}})的|(?:我们?|咱们?)的)\s*([a-z0-9]+|[^\W\x00-\x7f]{{2}})"
+).match
+
+
 # English.
 
 _EN_OPENING = LazyPattern(r"\A(?:(?:by the way|[a-z]+)[,:] )?(?:now )?").sub

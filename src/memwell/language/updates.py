@@ -22,7 +22,7 @@ from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
 from memwell.language.entities import FIRST_NAMES
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
-from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, are_two, frame
+from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, are_two, frame, of_two_owners
 from memwell.language.words import STOP_WORDS
 
 LONGEST, LONGEST_CHINESE, LONGEST_HELD = 240, 80, 150
@@ -299,6 +299,8 @@ def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
     if CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject):
+        return True
+    if of_two_owners(newer.stated, older.stated, newer.chinese):
         return True
     if are_two(frame(newer.stated, newer.chinese), frame(older.stated, older.chinese)):
         return True

@@ -219,6 +219,8 @@ class Intake:
         self._memory = memory
         self._raw = RawMemory.of(memory)
         self._taken: set[str] = set()
+        self._begun: set[str] = set()
+        """The conversations that this import has begun or continues."""
         self.counts = ImportCounts(format_, strict=strict)
 
     def take_file(
@@ -297,6 +299,10 @@ class Intake:
         begun = bool(log.threads(thread.space, ids=[thread.id]).items)
         # A message that was removed here is not imported again.
         here |= self._removed(thread, [one for one in talk.messages if one.id not in here]) if begun else set()
+        if begun and not here and talk.messages and talk.id not in self._begun:
+            self.counts.skip(number, f"the conversation {shown(talk.id)} is another one here, which stays")
+            return
+        self._begun.add(talk.id)
         fresh = [as_imported(one) for one in talk.messages if one.id not in here]
         log.append(thread, fresh)
         if not begun:

@@ -317,6 +317,7 @@ class ThreadWriter:
         self._raw = raw
         self._log = raw.backend.log
         self._counts = counts
+        self._trusted = trusted
         self._taken: Callable[[Message], Message] = (lambda message: message) if trusted else as_imported
         self._thread: str | None = None
         self._places: list[Place] = []
@@ -381,20 +382,28 @@ class ThreadWriter:
         return len(fresh), not is_known
 
     def _check_same(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        """Raises ``Conflict`` unless the stored places have the same messages, or had them."""
+        """Raises ``Conflict`` unless the stored places have the same messages, or had them; of a file that is not trusted
+        the texts count too.
+        """
         if not places:
             return
         here = {
-            place.index: place.id
+            place.index: place
             for page in place_pages(self._raw.backend, info.thread, places[0].index - 1, places[-1].index + 1)
             for place in page
         }
         for place in places:
             # A place that was trimmed here is missing.
-            if here.get(place.index, place.id) != place.id:
+            stored = here.get(place.index, place)
+            if stored.id != place.id or not (self._trusted or _texts(stored) & _texts(place)):
                 raise Conflict(
                     f"the conversation {info.thread.id!r} has gone on past index {place.index} without this message"
                 )
+
+
+def _texts(place: Place) -> set[str]:
+    """What the message of a place says and has said."""
+    return {one.text for one in (place.message, *(version.message for version in place.versions)) if one is not None}
 
 
 def _check_gaps(indexes: Sequence[int]) -> None:
@@ -745,6 +754,11 @@ class _Unpacker:
         match line:
             case MemoryLine():
                 self._take_memory(number, line)
+            case AliasLine() | FactLine() if not self._trusted:
+                # An alias would give a memory that is here another id, and a statement by hand outweighs what was said.
+                self._counts.skip(
+                    number, "statements by hand and other ids of memories need a trusted file"
+                )
             case AliasLine():
                 self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
             case FactLine():

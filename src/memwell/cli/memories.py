@@ -375,6 +375,8 @@ def import_command(
     ] = None,
 ) -> None:
     """Import a file, or a database of LangChain or AgentScope; again changes nothing. 导入，重复导入不会改变任何内容。"""
+    if format_ == "agentscope" and "://" not in source:
+        raise InvalidInput(say("agentscope_by_url"))
     if "://" in source:
         if trusted:
             raise InvalidInput(say("url_is_not_trusted"))
@@ -413,8 +415,6 @@ def _format_of(path: Path, named: str | None) -> str:
     """The format of a file that can be read. Raises ``FileError``, ``InvalidInput`` for one that is not known."""
     if named is None:
         return detect(path)
-    if named == "agentscope":
-        raise InvalidInput(say("agentscope_by_url"))
     if named not in FORMATS:
         raise InvalidInput(say("unknown_format", given=repr(named), known=", ".join(FORMATS)))
     path.open("rb").close()

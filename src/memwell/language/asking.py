@@ -67,6 +67,7 @@ _BETWEEN_QUESTIONS = re.compile(
 _REFERS_BACK = re.compile(
     r"\b(?:he|she|it|they|him|her|them|his|its|their|there|then|that|this)\b|[他她它]|那[里儿时个]", re.I
 )
+_IN_CASE = re.compile(r"\b(?:if|once|after|before|because)\b|如果|要是", re.I)
 _MOST_QUESTIONS = 3
 
 
@@ -78,7 +79,9 @@ def separate_questions(text: str) -> tuple[str, ...]:
     """
     parts = [part.strip() for part in _BETWEEN_QUESTIONS.split(text) if part.strip(" ?？")]
     several = 1 < len(parts) <= _MOST_QUESTIONS and all(_ASKS.search(part) and _has_words(part) for part in parts)
-    return tuple(parts) if several and not any(map(_REFERS_BACK.search, parts[1:])) else (text,)
+    # In "… and who repairs the heating if it fails?" it is the heating.
+    refers = any(_REFERS_BACK.search(_IN_CASE.split(part)[0]) for part in parts[1:])
+    return tuple(parts) if several and not refers else (text,)
 
 
 def _has_words(text: str) -> bool:

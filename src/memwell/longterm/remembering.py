@@ -208,7 +208,7 @@ def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 def _said(record: Record) -> tuple[object, ...]:
     traits = traits_of(record)
-    return record.text, record.kind, traits.speaker, traits.session, traits.trust, own_metadata(record)
+    return record.text, record.kind, traits.speaker, traits.session, traits.trust, traits.evidence, own_metadata(record)
 
 
 class _Given(msgspec.Struct, frozen=True):

@@ -107,13 +107,14 @@ def test_without_a_model_old_turns_become_their_own_sentences():
         filled(memory, called(number, "short", answer=f"Customer {number} ordered {number * 3} lamps for Oslo."))
     view = shown(memory)
     assert size(view) <= 900
-    assert view[0].role == "user"
-    assert "Earlier in this conversation" in str(view[0].content)
-    assert "lamps for Oslo" in str(view[0].content)
+    assert view[0].get_text_content() == "Look up number 0.", "the task stays"
+    assert view[1].role == "user"
+    assert "Earlier in this conversation" in str(view[1].content)
+    assert "lamps for Oslo" in str(view[1].content)
     assert view[-1].get_text_content() == "Customer 39 ordered 117 lamps for Oslo."
     # Nothing went: what is shown is a view.
     assert asyncio.run(memory.size()) == 160
-    assert "Earlier" not in str(shown(memory, prepend_summary=False)[0].content)
+    assert not any("Earlier" in str(one.content) for one in shown(memory, prepend_summary=False))
     memory.compaction.restart()
     assert memory.compaction.summary == ""
 

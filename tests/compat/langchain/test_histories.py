@@ -147,6 +147,7 @@ def test_every_result_of_a_message_is_shown_and_assigning_keeps_them(history: Th
     assert [(one.type, one.text, getattr(one, "tool_call_id", None)) for one in history.messages] == expected
 
 
+@pytest.mark.filterwarnings("ignore:The class `InMemoryChatMessageHistory` was deprecated")
 def test_equal_histories_are_equal() -> None:
     one, other = InMemoryChatMessageHistory(SAID), InMemoryChatMessageHistory(SAID)
     assert one == other == Theirs(messages=theirs.messages_from_dict(messages_to_dict(SAID)))

@@ -55,6 +55,9 @@ class Visit(NamedTuple):
 
     def enter(self, place: str = "", *, key: str = "") -> None:
         """Sign in by the address, as the first start of a service prints it, and go to a place such as ``/memories``."""
+        if key and self.page.url.startswith(self.house.address):
+            # The page would ask before it replaces the key that is in use.
+            self.page.evaluate("() => { sessionStorage.clear(); localStorage.clear(); }")
         self.page.goto(f"{self.house.address}/#key={key or self.house.owner}")
         self.page.wait_for_selector(".frame h1")
         if place:

@@ -756,9 +756,7 @@ class _Unpacker:
                 self._take_memory(number, line)
             case AliasLine() | FactLine() if not self._trusted:
                 # An alias would give a memory that is here another id, and a statement by hand outweighs what was said.
-                self._counts.skip(
-                    number, "statements by hand and other ids of memories need a trusted file"
-                )
+                self._counts.skip(number, "statements by hand and other ids of memories need a trusted file")
             case AliasLine():
                 self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
             case FactLine():

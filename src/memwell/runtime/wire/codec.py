@@ -208,6 +208,7 @@ KINDS = (
     ProblemKind("store", 500, "The store failed", errors.BackendError),
     ProblemKind("model", 502, "The model failed", errors.ModelError),
     ProblemKind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
+    ProblemKind("secret", 422, "The file needs another secret", errors.SecretRefused),
     ProblemKind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
     ProblemKind("internal", 500, "Something went wrong in the service", errors.MemwellError),
 )

@@ -342,6 +342,7 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
         (("import", "redis://127.0.0.1/0", "--store", "http://memory.example"), "http://memory.example"),
         (("import", "sqlite:///x.db", "--format", "agentscope", "--trusted"), "leave --trusted out"),
         (("import", "x.json", "--format", "agentscope"), "no format of a file"),
+        (("rekey", "--store", "app.db", "--new-secret-file", "k", "--plaintext"), "Either --new-secret-file"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("store")

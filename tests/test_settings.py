@@ -91,3 +91,9 @@ def test_names_may_be_listed_or_stand_between_commas(given: str, tmp_path: Path)
     file.write_text(f"serve_hosts = {given}\nserve_origins = {given}\n")
     found = load_settings({"MEMWELL_SETTINGS": str(file)})
     assert found.serve_hosts == found.serve_origins == "a.example,b.example"
+
+
+@pytest.mark.parametrize("name", ["MEMWELL_SECRET", "MEMWELL_SECRET_FILE"])
+def test_a_secret_that_was_never_filled_in_is_refused(name: str):
+    with pytest.raises(ConfigurationError, match=f"{name} is empty"):
+        load_settings({name: ""})

@@ -171,6 +171,11 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         values.update(_read_file(Path(path)))
     for name in Settings.__struct_fields__:
         raw = variables.get(f"{_PREFIX}{name.upper()}")
+        if raw == "" and name in ("secret", "secret_file"):
+            # Mostly a variable that was never filled: a store in plain text is not what was meant.
+            raise ConfigurationError(
+                f"{_PREFIX}{name.upper()} is empty: fill it, or leave it out for a plain store"
+            )
         if raw is not None:
             values[name] = raw
     _warn_of_unknown(variables)

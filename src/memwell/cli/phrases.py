@@ -560,6 +560,10 @@ _PHRASES = {
         "密钥只加密 SQLite 文件，不加密 {path}。请去掉密钥，或把该部分放在存储文件中。",
     ),
     "new_secret": ("New secret", "新密钥"),
+    "rekey_contradicts": (
+        "Either --new-secret-file or --plaintext: one encrypts the store, the other decrypts it.",
+        "--new-secret-file 与 --plaintext 只能选一个：前者加密存储，后者解密。",
+    ),
     "rekey_needs_file": (
         "Name the file with the new secret: --new-secret-file FILE. In a terminal it is asked for.",
         "请指定新密钥文件：--new-secret-file 文件。在终端中会提示输入。",

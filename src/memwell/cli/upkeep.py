@@ -139,6 +139,8 @@ def rekey_command(
     plaintext: Annotated[bool, typer.Option("--plaintext", help="Decrypt the store instead. 改为解密存储。")] = False,
 ) -> None:
     """Encrypt a store that is not in use, or give it another secret. 加密未在使用的存储，或更换其密钥。"""
+    if plaintext and new_secret_file is not None:
+        raise ConfigurationError(say("rekey_contradicts"))
     check_exists(store)
     file = _file(store, "backup_needs_file")
     from memwell.storage.sqlite.backup import rekey  # noqa: PLC0415 - loads the driver

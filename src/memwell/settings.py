@@ -173,9 +173,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         raw = variables.get(f"{_PREFIX}{name.upper()}")
         if raw == "" and name in ("secret", "secret_file"):
             # Mostly a variable that was never filled: a store in plain text is not what was meant.
-            raise ConfigurationError(
-                f"{_PREFIX}{name.upper()} is empty: fill it, or leave it out for a plain store"
-            )
+            raise ConfigurationError(f"{_PREFIX}{name.upper()} is empty: fill it, or leave it out for a plain store")
         if raw is not None:
             values[name] = raw
     _warn_of_unknown(variables)

@@ -528,9 +528,13 @@ def test_a_correction_survives_reading_again_and_every_copy(tmp_path: Path, targ
     with open_backend(f"sqlite:{path}") as source, open_backend(url) as copy:
         move(source, copy)
         assert Memory(copy, Space("default")).facts.history("Ann") == history
+    with memwell.open(tmp_path / "stranger.db", embedder=None, work=False) as m:
+        done = m.import_file(file)
+        assert done.counts.get("facts", 0) == 0, "a file that is not trusted states nothing by hand"
+        assert any("by hand" in one.reason for one in done.skipped)
     with memwell.open(tmp_path / "other.db", embedder=None, work=False) as m:
         for count in (2, 0):
-            done = m.import_file(file)
+            done = m.import_file(file, trusted=True)
             assert (done.problems, done.counts.get("facts", 0)) == ([], count + (count > 0))
         assert lives_in(m) == [("Porto", ["by hand"])]
         assert m.facts_about("Ann", relation="works_at") == []

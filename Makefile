@@ -67,7 +67,7 @@ define make_venv
 	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
 endef
 
-.PHONY: help run demo test check soak lint bench crash crash-servers capacity load fuzz docs clean anew
+.PHONY: help run demo test check soak lint bench scorecard scorecard-long crash crash-servers capacity load fuzz docs clean anew
 
 help:
 	@echo "make run    start the service and open its page (ARGS=\"--port 8000\" and others)"
@@ -77,6 +77,7 @@ help:
 	@echo "make soak   all tests with 1,000 random examples each: hours"
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  measure memwell beside its peers and beside the bare engines"
+	@echo "make scorecard  what must not be lost or let in, tried in 22 ways, in minutes (scorecard-long: in hours)"
 	@echo "make crash  kill writers thousands of times and count what is lost"
 	@echo "make crash-servers  the same with PostgreSQL and Redis, killing them too, and breaking connections"
 	@echo "make capacity  what a record and a question cost on each engine"
@@ -147,6 +148,12 @@ lint: $(VENV)/dev.stamp
 
 bench: $(VENV)/bench.stamp
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+scorecard: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks.scorecard $(ARGS)
+
+scorecard-long: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks.scorecard --long $(ARGS)
 
 crash: $(VENV)/core.stamp
 	@$(BIN)/python -m benchmarks.crash $(ARGS)

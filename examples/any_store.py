@@ -69,7 +69,7 @@ def run(memory: memwell.Engine, language: str) -> None:
     memory.forget(allergy.id)
     print(f"forgotten: {allergy.text not in [hit.text for hit in memory.recall(ASKED[language][0])]}")
     memory.undo(allergy.id)
-    print(f"brought back: {memory.recall(ASKED[language][0], limit=1)[0].text}")
+    print(f"restored: {memory.recall(ASKED[language][0], limit=1)[0].text}")
     memory.knowledge.add(NOTE[language], source="boiler.md")
     print(f"read: {memory.knowledge.answer(WHO[language]).text}")
     print(f"seen by another: {[hit.text for hit in memory.at('neighbours').recall(ASKED[language][1])]}")

@@ -58,6 +58,9 @@ def in_an_ordinary_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def running(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Run:
     in_an_ordinary_terminal(monkeypatch)
     monkeypatch.chdir(folder)
+    # The option --secret-file sets the variable, which is to be as before when the test is over.
+    monkeypatch.setenv("MEMWELL_SECRET_FILE", "")
+    monkeypatch.delenv("MEMWELL_SECRET_FILE")
 
     def run_it(*arguments: object, language: str = "en") -> Outcome:
         monkeypatch.setenv("MEMWELL_LANGUAGE", language)

@@ -105,7 +105,7 @@ _SLOW = (
     "cli/test_demo.py",
     "cli/test_serve.py",
     "examples",
-    "runtime/test_batch.py",
+    "runtime/test_reembedding.py",
     "service/browser",
     "service/test_processes.py",
     "service/test_server.py",
@@ -118,6 +118,7 @@ _SLOW = (
     "storage/test_postgres.py",
     "storage/test_redis.py",
     "storage/test_redis_cluster.py",
+    "storage/test_scrubbing.py",
     "test_documentation.py",
     "test_native.py",
 )

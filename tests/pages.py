@@ -104,23 +104,26 @@ def _scripts() -> str:
 
 
 def _multiply_as(arithmetic: str) -> None:
-    from memwell.models.local import encoder
+    from memwell.models.local import encoder, reader
     from memwell.models.local import onnx as session
 
     kind, threads = arithmetic.split("-")
     session.THREADS = int(threads)
     if kind == "floats":
-        encoder.multiplies_integers = lambda: False
+        encoder.multiplies_integers = reader.multiplies_integers = lambda: False
 
 
 def _main(arithmetic: str) -> None:
     # Here and not above: a test that only asks for a page to be run needs none of it.
     import memwell
+    from memwell.models.local import reader
 
     _multiply_as(arithmetic)
     with memwell.open("memory:") as memory:
         memory.remember("We left off at the trains. 我们说到火车了。")
         memory.recall("我们说到哪儿了？")
+    # Its threads do not come along into a fork: each page loads its own.
+    reader.fact_reader.cache_clear()
     # What is there now stays; to look through it again would copy it for every page.
     gc.freeze()
     script = _scripts()

@@ -6,13 +6,12 @@ import asyncio
 import contextvars
 import threading
 import time
-import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
 
-from memwell._asyncify import AsyncContext, asyncify, block_on, blocking, renamed
+from memwell._asyncify import AsyncContext, asyncify, block_on, blocking
 
 LOOSE = contextvars.ContextVar("loose", default="unset")
 
@@ -280,38 +279,3 @@ def test_a_blocking_twin_does_what_its_method_does():
     assert Twice().write_sync("a") == 2
     assert Writer.write_sync.__name__ == "write_sync"
     assert "Write some." in (Writer.write_sync.__doc__ or "")
-
-
-# A renamed method stays callable under its old name, and says so once.
-
-
-class Tank:
-    def flush(self, part: str = "all") -> str:
-        """Empty it."""
-        return f"flushed {part}"
-
-    aflush = asyncify(flush)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
-
-
-class LargeTank(Tank):
-    def flush(self, part: str = "all") -> str:
-        return f"slowly {super().flush(part)}"
-
-
-@pytest.fixture
-def unwarned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memwell._asyncify._warned", set[str]())
-
-
-@pytest.mark.usefixtures("unwarned")
-def test_the_old_name_calls_the_new_method_and_warns_once():
-    with pytest.warns(DeprecationWarning, match=r"settle\(\) is deprecated: call flush\(\)") as caught:
-        assert Tank().settle("half") == "flushed half"
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Tank().settle(part="half") == LargeTank().settle("half").removeprefix("slowly ") == "flushed half"
-    with pytest.warns(DeprecationWarning, match="call aflush"):
-        assert asyncio.run(Tank().asettle()) == "flushed all"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -340,8 +341,7 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
         (("remember", "chat.db", "Ann likes tea."), "--store chat.db"),
         (("doctor", "--store", "no/where/app.db"), "no folder"),
         (("import", "redis://127.0.0.1/0", "--store", "http://memory.example"), "http://memory.example"),
-        (("import", "sqlite:///x.db", "--format", "agentscope", "--trusted"), "leave --trusted out"),
-        (("import", "x.json", "--format", "agentscope"), "no format of a file"),
+        (("import", "sqlite:///x.db", "--trusted"), "leave --trusted out"),
         (("rekey", "--store", "app.db", "--new-secret-file", "k", "--plaintext"), "Either --new-secret-file"),
     ],
 )  # fmt: skip
@@ -472,12 +472,6 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
     assert_told(run("flush", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
 
 
-def test_the_earlier_name_of_flush_still_works(run: Run, tmp_path: Path):
-    run("remember", "Ann likes tea.", "--store", "app.db")
-    outcome = run("settle", "--store", "app.db")
-    assert (outcome.code, "Nothing is pending" in outcome.out, "deprecated" in outcome.err) == (0, True, True)
-
-
 def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
         m.remember("Ann likes tea.")
@@ -581,3 +575,25 @@ def test_facts_name_what_was_stated_by_hand_and_what_is_over(run: Run, store: Pa
     [over] = [line for line in out.splitlines() if "Rome" in line]
     assert told in made
     assert over.count("2024-06-08") == 1
+
+
+INTERRUPTED = """
+import os, signal, sys
+from memwell.__main__ import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "memwell.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are of other systems")
+def test_an_interrupt_while_the_command_is_loaded_prints_nothing() -> None:
+    # A shell's background jobs ignore interrupts, and so do their children.
+    heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    done = subprocess.run([sys.executable, "-c", heeds + INTERRUPTED], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

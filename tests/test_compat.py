@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from importlib import import_module
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,10 +42,12 @@ def page(room: str) -> str:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_name_is_there_and_on_the_page(room: str) -> None:
-    module, on_page = import_module(f"memwell.compat.{room}"), set(re.findall(r"`(\w+)`", page(room)))
+    module = import_module(f"memwell.compat.{room}")
+    rows = re.findall(r"^\| ([^|]+) \| .* \| `[\w./]+\.py::[\w:]+` \|$", page(room), re.MULTILINE)
+    on_page = set(re.findall(r"`(\w+)`", "".join(rows)))
     for name in module.__all__:
         assert getattr(module, name) is not None
-        assert name in on_page, f"{name} is not on the page"
+        assert name in on_page, f"{name} is on the page in no row that names its test"
     assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         module.Nothing  # noqa: B018 - asking is the test
@@ -113,12 +116,13 @@ def test_a_small_program_loads_little(room: str) -> None:
 
 
 class Turn(NamedTuple):
-    """One thing said: who, the words, the speaker's name, and the call that a model makes or a tool answers."""
+    """One thing said: who, the words, the speaker's name, a model's call or a tool's answer to it, and a medium beside."""
 
     side: str
     text: str
     name: str | None = None
     call: tuple[str, str, dict[str, Any]] | None = None
+    shown: str | None = None
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12) | st.sampled_from(
@@ -127,6 +131,8 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 NAMES = st.sampled_from(["安娜", "Ben 🙂", "bot"])
 SPEAKERS = st.sampled_from(["human", "ai", "system"])
 SAID = st.builds(lambda side, text, name: [Turn(side, text, name)], SPEAKERS, WORDS, NAMES)
+MEDIA = st.sampled_from(["image", "audio", "video"])
+SHOWN = st.builds(lambda text, name, kind: [Turn("human", text, name, shown=kind)], WORDS, NAMES, MEDIA)
 ARGUMENTS = st.dictionaries(WORDS, WORDS | st.integers(-9, 9) | st.lists(WORDS, max_size=2), max_size=2)
 CALLED = st.builds(
     lambda id_, text, arguments: [
@@ -134,22 +140,34 @@ CALLED = st.builds(
     ],
     st.uuids().map(str), WORDS, ARGUMENTS,
 )  # fmt: skip
-TALKS = st.lists(SAID | CALLED, min_size=1, max_size=5).map(lambda turns: list(chain(*turns)))
+TALKS = st.lists(SAID | CALLED | SHOWN, min_size=1, max_size=5).map(lambda turns: list(chain(*turns)))
 ROLES_THERE = {"human": "user", "ai": "assistant", "system": "system", "tool": "system"}
 SIDES = {"user": "human", "assistant": "ai", "system": "system"}
 
 
+ADDRESS = "https://example.org/shown"
+
+
+def moment(place: int) -> datetime:
+    """When the turn at a place was said, where a room takes a time; not every turn is later than the one before."""
+    return datetime(2026, 1, 5, 12, tzinfo=UTC) + timedelta(milliseconds=977 * (7 * place % 11))
+
+
 def said_to_agentscope(path: str, turns: Sequence[Turn]) -> None:
-    def made(turn: Turn) -> Any:
+    def made(place: int, turn: Turn) -> Any:
         content: Any = turn.text
         if turn.call is not None and turn.side == "ai":
             content = [{"type": "tool_use", "id": turn.call[0], "name": turn.call[1], "input": turn.call[2]}]
         elif turn.call is not None:
             content = [{"type": "tool_result", "id": turn.call[0], "name": turn.call[1], "output": turn.text}]
+        elif turn.shown is not None:
+            source = {"type": "url", "url": ADDRESS}
+            content = [{"type": "text", "text": turn.text}, {"type": turn.shown, "source": source}]
         role: Any = ROLES_THERE[turn.side]
-        return agentscope.Msg(turn.name or role, content, role)
+        local = moment(place).astimezone().replace(tzinfo=None)
+        return agentscope.Msg(turn.name or role, content, role, timestamp=local.isoformat(" ", "milliseconds"))
 
-    asyncio.run(agentscope.MemwellMemory(path, "talk").add(list(map(made, turns))))
+    asyncio.run(agentscope.MemwellMemory(path, "talk").add(list(starmap(made, enumerate(turns)))))
 
 
 def read_by_agentscope(path: str) -> list[Turn]:
@@ -166,6 +184,11 @@ def read_by_agentscope(path: str) -> list[Turn]:
     return list(map(turn, asyncio.run(agentscope.MemwellMemory(path, "talk").get_memory())))
 
 
+def times_in_agentscope(path: str) -> list[datetime]:
+    found = asyncio.run(agentscope.MemwellMemory(path, "talk").get_memory())
+    return [datetime.fromisoformat(one.timestamp).astimezone(UTC) for one in found]
+
+
 def said_to_langchain(path: str, turns: Sequence[Turn]) -> None:
     kinds = {"human": langchain.HumanMessage, "ai": langchain.AIMessage, "system": langchain.SystemMessage}
 
@@ -174,7 +197,8 @@ def said_to_langchain(path: str, turns: Sequence[Turn]) -> None:
             return langchain.ToolMessage(turn.text, tool_call_id=turn.call[0], name=turn.name)
         calls = [langchain.tool_call(id=one[0], name=one[1], args=one[2]) for one in (turn.call,) if one is not None]
         more: dict[str, Any] = {"tool_calls": calls} if turn.side == "ai" else {}
-        return kinds[turn.side](turn.text, name=turn.name, **more)
+        blocks: list[Any] = [{"type": "text", "text": turn.text}, {"type": "image_url", "image_url": {"url": ADDRESS}}]
+        return kinds[turn.side](turn.text if turn.shown is None else blocks, name=turn.name, **more)
 
     langchain.MemwellChatMessageHistory("talk", path).add_messages(list(map(made, turns)))
 
@@ -204,19 +228,28 @@ def said_to_dbgpt(path: str, turns: Sequence[Turn]) -> None:
 
 
 def read_by_dbgpt(path: str) -> list[Turn]:
-    return [Turn(one.type, str(one.content)) for one in opened_by_dbgpt(path).messages]
+    def words(content: Any) -> str:
+        parts = [] if isinstance(content, str) else [one.object.data for one in content if one.type == "text"]
+        return content if isinstance(content, str) else "".join(parts)
+
+    return [Turn(one.type, words(one.content)) for one in opened_by_dbgpt(path).messages]
 
 
 def said_to_basememory(path: str, turns: Sequence[Turn]) -> None:
     memory = basememory.BaseChatMessageMemory(store=path, thread="talk")
-    for turn in turns:
-        memory.add_message({"role": ROLES_THERE[turn.side], "content": turn.text, "name": turn.name})
+    for place, turn in enumerate(turns):
+        when = {"name": turn.name, "timestamp": moment(place).isoformat()}
+        if turn.shown is None:
+            memory.add_message({"role": ROLES_THERE[turn.side], "content": turn.text, **when})
+        else:
+            memory.add_message({"type": turn.shown, "url": ADDRESS, "caption": turn.text, **when})
 
 
 def read_by_basememory(path: str) -> list[Turn]:
     def turn(message: Any) -> Turn:
         if not isinstance(message, Message):
-            return Turn(SIDES[message["role"]], message["content"], message["name"])
+            words = message["caption"] if "caption" in message else message["content"]
+            return Turn(SIDES[message.get("role", "user")], words, message["name"])
         for call in message.tool_calls:
             return Turn("ai", message.text, message.name, (call.id, call.name, dict(call.arguments)))  # type: ignore[arg-type]
         for result in message.tool_results:
@@ -224,6 +257,13 @@ def read_by_basememory(path: str) -> list[Turn]:
         return Turn(message.role.value, message.text, message.name)
 
     return [turn(one) for one in basememory.BaseChatMessageMemory(store=path, thread="talk").messages]
+
+
+def times_in_basememory(path: str) -> list[datetime]:
+    found = basememory.BaseChatMessageMemory(store=path, thread="talk").messages
+    said = [one.time if isinstance(one, Message) else datetime.fromisoformat(one["timestamp"]) for one in found]
+    # The others count milliseconds.
+    return [one.replace(microsecond=one.microsecond // 1000 * 1000) for one in said]
 
 
 def said_to_guide(path: str, turns: Sequence[Turn]) -> None:
@@ -246,6 +286,7 @@ Say = Callable[[str, Sequence[Turn]], None]
 WITH_TOOLS: tuple[Say, ...] = (said_to_agentscope, said_to_langchain)
 WITH_WORDS: tuple[Say, ...] = (*WITH_TOOLS, said_to_dbgpt, said_to_basememory, said_to_guide)
 WITH_NAMES = (said_to_agentscope, said_to_langchain, said_to_basememory)
+WITH_TIMES = (said_to_agentscope, said_to_basememory)
 
 
 @pytest.mark.parametrize("say", WITH_WORDS)
@@ -257,6 +298,7 @@ def test_what_one_room_wrote_reads_the_same_in_the_others(say: Say, turns: list[
         path = f"{folder}/talk.db"
         try:
             say(path, turns)
+            turns = [one._replace(shown=None) for one in turns]
             plain = list(map(words_alone, turns))
             assert read_by_dbgpt(path) == read_by_guide(path) == plain
             whole = [read_by_agentscope(path), read_by_langchain(path), read_by_basememory(path)]
@@ -264,6 +306,9 @@ def test_what_one_room_wrote_reads_the_same_in_the_others(say: Say, turns: list[
                 assert whole == [turns] * 3
             else:
                 assert [list(map(words_alone, each)) for each in whole] == [plain] * 3
+            times = times_in_agentscope(path)
+            assert times == times_in_basememory(path)
+            assert times == [moment(place) for place in range(len(turns))] or say not in WITH_TIMES
         finally:
             close_shared()
 
@@ -299,6 +344,7 @@ def test_what_one_room_hides_from_models_the_others_do_not_show(tmp_path: Path) 
     talk.end_current_round()
     for read in (read_by_agentscope, read_by_langchain, read_by_guide):
         assert [one.text for one in read(path)] == ["question", "answer"]
+    assert asyncio.run(agentscope.MemwellMemory(path, "talk").size()) == 2
     close_shared()
 
 
@@ -312,7 +358,6 @@ WRONG: dict[str, Callable[[], object]] = {
     "OnceConversation": lambda: dbgpt.OnceConversation("chat_normal").from_conversation("text"),  # type: ignore[arg-type]
     "SQLiteEntityStore": lambda: langchain.SQLiteEntityStore(3),  # type: ignore[arg-type]
     "get_buffer_string": lambda: langchain.get_buffer_string(["text"]),
-    "message_chunk_to_message": lambda: langchain.message_chunk_to_message("text"),
     "parse_triples": lambda: langchain.parse_triples(3),  # type: ignore[arg-type]
     "similarity_search": lambda: langchain.MemwellVectorStore(embedder=None).similarity_search(3),  # type: ignore[arg-type]
     "add_documents": lambda: langchain.MemwellVectorStore(embedder=None).add_documents(["text"]),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -243,3 +245,33 @@ def capacity_table() -> str:
 def test_the_page_of_capacity_has_what_was_measured() -> None:
     page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     assert between(page, "measured") == capacity_table()
+
+
+# The commands of a release
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_the_note_of_a_release_is_signed_and_checked_as_the_page_says(tmp_path: Path) -> None:
+    making, signing, checking = re.findall(
+        r"^```bash\n(.+?)^```", (ROOT / "docs" / "releasing.md").read_text("utf-8"), re.M | re.S
+    )
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "memwell-0.2.0.tar.gz").write_bytes(b"a package")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0\n\n- Walls.\n\n## 0.1.0\n\n- The first.\n")
+
+    def ran(commands: str) -> int:
+        run = ["bash", "-euo", "pipefail", "-c", commands]
+        return subprocess.run(run, cwd=tmp_path, capture_output=True, check=False).returncode
+
+    assert ran("git init -q && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first") == 0
+    assert ran("git config user.name releases && git config user.email releases@memwell.example") == 0
+    assert ran(making) == ran(signing) == ran(checking) == 0
+    assert ran("git tag -l --format='%(contents)' v0.2.0 | grep -q '^## 0.2.0'") == 0
+    note = tmp_path / "dist" / "memwell-0.2.0-notes.md"
+    assert note.read_text() == "## 0.2.0\n\n- Walls.\n\n"
+    listed = tmp_path / "memwell-0.2.0.sha256"
+    assert len(listed.read_text().splitlines()) == 2
+    note.write_text("## 0.2.0\n\n- Nothing changed.\n")
+    assert ran(checking) != 0, "another note"
+    listed.write_text("")
+    assert ran(checking) != 0, "another list"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -27,10 +26,6 @@ RETIRED = re.compile(
     re.IGNORECASE,
 )
 """Words with a plainer one: pending, repair, embedders, filter, read-only view, notified, …: see docs/glossary.md."""
-
-STILL_USED = {"knowledge": 1, "longterm": 2}
-"""How often each room may still use them. The numbers only shrink; all of them are earlier names of methods."""
-
 
 COMMENT = re.compile(r"(?:^|  )# .*$", re.MULTILINE)
 WORDS = re.compile("[A-Z]?[a-z]+|[A-Z]+")
@@ -71,12 +66,11 @@ def prose(source: str, tree: ast.Module) -> Iterator[str]:
                 pass
 
 
-def retired_words() -> Iterator[tuple[str, str]]:
-    """The room of each retired word, and where it is."""
+def retired_words() -> Iterator[str]:
+    """Where each retired word is."""
     for module, source, tree in modules():
-        room = module.split("/")[0] if "/" in module else "values"
         for found in RETIRED.findall("\n".join(prose(source, tree))):
-            yield room, f"{module}.py: {found}"
+            yield f"{module}.py: {found}"
 
 
 def test_a_class_name_has_one_meaning():
@@ -87,12 +81,7 @@ def test_a_class_name_has_one_meaning():
 
 
 def test_retired_words_do_not_come_back():
-    found = list(retired_words())
-    counts = Counter(room for room, _ in found)
-    for room, count in counts.items():
-        examples = [where for here, where in found if here == room][:20]
-        assert count <= STILL_USED.get(room, 0), f"{room} uses {count} retired words: {examples}"
-    assert STILL_USED.keys() <= counts.keys(), "a room without retired words is off the list"
+    assert list(retired_words()) == []
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memwell._native import NativeCalls, product
+from memwell._native import NativeCalls, counted_bytes, product
 
 WAIT_S = 30
 
@@ -202,3 +204,8 @@ def test_what_is_really_no_number_is_warned_of(bad: float):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert product(rows[1:], np.array([1.0, 2.0], np.float32)).tolist() == [3.0]
+
+
+@given(st.binary(max_size=200))
+def test_bytes_are_counted(data: bytes):
+    assert counted_bytes(data, b",[{") == data.count(b",") + data.count(b"[") + data.count(b"{")

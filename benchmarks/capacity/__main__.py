@@ -144,9 +144,9 @@ def _measured(running: Running, records: int, writers: int) -> tuple[dict[str, A
 
 def _settled(backend: Backend) -> None:
     """Let an engine beside the store catch up, so that it is measured with everything in it."""
-    reconcile = getattr(backend, "reconcile", None)
-    if reconcile is not None:
-        reconcile()
+    follower = getattr(backend, "follower", None)
+    if follower is not None:
+        follower.reconcile()
 
 
 def _embedding_ms() -> float:

@@ -102,9 +102,9 @@ def _warm_up() -> None:
         attempt(backend, planner.next())
 
 
-def open_store(path: str, clock: Clock, *, graphs_above: int) -> SqliteBackend:
-    """The store as both sides open it: with few changes kept and, in some stores, graphs for small spaces already."""
-    settings = Settings(hnsw_above=graphs_above, kept_changes=16)
+def open_store(path: str, clock: Clock, *, graphs_above: int, secret: str) -> SqliteBackend:
+    """The store as both sides open it: with few changes kept and, in some stores, graphs for small spaces or a secret."""
+    settings = Settings(hnsw_above=graphs_above, kept_changes=16, secret=secret)
     return SqliteBackend(path, settings=settings, clock=clock)
 
 
@@ -112,7 +112,7 @@ def write_until_killed(task: Task) -> None:
     """The life of a child: open the store, say so, and let every lane write until the kill."""
     clock = Clock()
     clock.now = task["now"]
-    backend = open_store(task["path"], clock, graphs_above=task["graphs_above"])
+    backend = open_store(task["path"], clock, graphs_above=task["graphs_above"], secret=task["secret"])
     lanes = [_Lane(backend, task, lane) for lane in task["lanes"]]
     os.write(task["ready"], b"ready\n")
     threads = [threading.Thread(target=lane.run, daemon=True) for lane in lanes[1:]]

@@ -20,7 +20,7 @@ from typing import Any
 from memwell.messages import Message, human
 from memwell.records import Space, Thread
 from memwell.storage.protocols import Backend
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.registry import open_backend
 
 THREAD = Thread(Space("shared"), "conversation")
 PROCESSES = 8
@@ -45,9 +45,9 @@ class Findings:
     errors: list[str] = field(default_factory=list)
 
 
-def run(folder: Path) -> Findings:
-    """Let them all loose on one store in ``folder``, and look at what is there afterwards."""
-    path = str(folder / "contention.db")
+def run(folder: Path, url: str = "") -> Findings:
+    """Let them all loose on one store, by default a file in ``folder``, and look at what is there afterwards."""
+    path = url or str(folder / "contention.db")
     start = time.time() + 1.0
     jobs: dict[str, Callable[[], dict[str, Any]]] = {
         f"process-{number}": lambda number=number: _write(path, start, [f"process-{number}"])
@@ -62,7 +62,7 @@ def run(folder: Path) -> Findings:
     results = _collected(writers, folder)
     stop.touch()
     findings = _summed(results, _collected(others, folder))
-    with SqliteBackend(path) as backend:
+    with open_backend(path) as backend:
         _judge(backend, findings)
     return findings
 
@@ -112,7 +112,7 @@ def parsed(message: Message) -> tuple[str, int]:
 def _write(path: str, start: float, writers: list[str]) -> dict[str, Any]:
     latencies: list[float] = []
     errors: list[str] = []
-    with SqliteBackend(path) as backend:
+    with open_backend(path) as backend:
         _wait_until(start)
 
         def appending(writer: str) -> None:
@@ -135,7 +135,7 @@ def _write(path: str, start: float, writers: list[str]) -> dict[str, Any]:
 
 def _write_pairs(path: str, start: float, stop: Path) -> dict[str, Any]:
     space, count = Space("pairs"), 0
-    with SqliteBackend(path) as backend:
+    with open_backend(path) as backend:
         _wait_until(start)
         while not stop.exists():
             with backend.transaction():
@@ -149,7 +149,7 @@ def _write_pairs(path: str, start: float, stop: Path) -> dict[str, Any]:
 def _read(path: str, start: float, stop: Path) -> dict[str, Any]:
     errors: list[str] = []
     reads, longest = 0, 0
-    with SqliteBackend(path) as backend:
+    with open_backend(path) as backend:
         _wait_until(start)
         while not stop.exists() and len(errors) < 5:
             try:

@@ -24,12 +24,13 @@ _SMALL_GRAPHS = 20
 class Victim:
     """One store, and what it must hold."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int, secret: str = "") -> None:
         self._folder = folder
         self._number = number
         self._generation = 0
         # Every second store builds graphs of its vectors, in the background, and is killed while it does.
         self.graphs_above = _SMALL_GRAPHS if number % 2 else _NO_GRAPHS
+        self.secret = secret
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -62,6 +63,7 @@ class Victim:
             "lanes": lanes,
             "now": self.now,
             "graphs_above": self.graphs_above,
+            "secret": self.secret,
         }
 
     def judge(self, log: Path, counts: Counts, *, searching: bool) -> None:
@@ -69,7 +71,7 @@ class Victim:
         in_flight = False
         clock = self.models[0].clock
         try:
-            with open_store(self.path, clock, graphs_above=self.graphs_above) as store:
+            with open_store(self.path, clock, graphs_above=self.graphs_above, secret=self.secret) as store:
                 for model, lane in zip(self.models, LANES, strict=True):
                     done, begun, returned = read_log(log / f"lane-{lane}")
                     for operation, result in done:
@@ -91,11 +93,18 @@ class Victim:
 
 
 def run(
-    folder: Path, nursery: Nursery, *, kills: int, stores: int, seed: int, progress: Callable[[Counts], None]
+    folder: Path,
+    nursery: Nursery,
+    *,
+    kills: int,
+    stores: int,
+    seed: int,
+    progress: Callable[[Counts], None],
+    secret: str = "",
 ) -> Counts:
-    """Kill that many children over that many stores and return what was found."""
+    """Kill that many children over that many stores, encrypted if there is a secret, and return what was found."""
     lot = random.Random(seed)
-    victims = [Victim(folder, number) for number in range(stores)]
+    victims = [Victim(folder, number, secret) for number in range(stores)]
     counts = Counts()
     log = folder / "log"
     for number in range(kills):

@@ -49,6 +49,8 @@ class Counts:
     misplaced: int = 0
     """Messages whose index, round or order is not what it must be."""
     miscounted: int = 0
+    orphans: int = 0
+    """What is in one of two stores alone after they were reconciled."""
     unreadable: int = 0
     check_failures: int = 0
     child_failures: int = 0
@@ -57,7 +59,7 @@ class Counts:
     @property
     def bad(self) -> int:
         """How much went wrong."""
-        wrong = (self.lost, self.phantom, self.torn, self.misplaced, self.miscounted)
+        wrong = (self.lost, self.phantom, self.torn, self.misplaced, self.miscounted, self.orphans)
         return sum(wrong) + self.unreadable + self.check_failures + self.child_failures
 
     def tell(self, story: str) -> None:

@@ -36,7 +36,7 @@ class Run:
         self, site: Site, nurseries: list[Nursery], folder: Path, seed: int, progress: Callable[[Counts], None]
     ) -> None:
         self._site = site
-        self._nurseries = nurseries
+        self._nurseries = nurseries[: site.writers]
         self._log = folder / "log"
         self._lot = random.Random(seed)
         self._progress = progress
@@ -152,6 +152,9 @@ class Run:
             self._site.settle()
             with open_store(self._site.url()) as store:
                 self._model.judge(store)
+                for text in self._site.orphans(store):
+                    self.counts.orphans += 1
+                    self.counts.tell(text)
         except MemwellError as error:
             self.counts.unreadable += 1
             self.counts.tell(f"unreadable: {type(error).__name__}: {error}")

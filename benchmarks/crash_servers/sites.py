@@ -13,7 +13,12 @@ from pathlib import Path
 
 from psycopg import sql
 
+from benchmarks.crash_servers.writing import SPACE
+from memwell.records import paged
+from memwell.storage.composed import ComposedBackend
+from memwell.storage.protocols import Backend
 from tests.engines import postgres, redis
+from tests.engines.milvus import lite_url
 from tests.engines.proxy import Proxy
 
 _PATIENCE_S = 20.0
@@ -25,6 +30,8 @@ class Site(ABC):
 
     name: str
     proxy: Proxy | None = None
+    writers = 2
+    """How many processes may write at once."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -44,6 +51,11 @@ class Site(ABC):
     @abstractmethod
     def settle(self) -> None:
         """Wait until the server is done with what killed programs had sent it."""
+
+    def orphans(self, store: Backend) -> list[str]:
+        """What one part of a store holds and another does not, after they were reconciled."""
+        del store
+        return []
 
     @abstractmethod
     def close(self) -> None:
@@ -133,6 +145,8 @@ class Redis(Site):
         self._server.start()
 
     def settle(self) -> None:
+        # It answers before it has loaded what it holds, and refuses all else until then.
+        redis.wait_until(lambda: b"PONG" in redis.ask(self._server.port, "PING"), "the server did not load its data")
         # Whoever asks is himself on the list.
         redis.wait_until(
             lambda: redis.ask(self._server.port, "CLIENT", "LIST").count(b"addr=") <= 2, "killed clients did not go"
@@ -200,7 +214,39 @@ class RedisCluster(Site):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-SITES: dict[str, type[Site]] = {site.name: site for site in (Postgres, Redis, RedisCluster, Composed)}
+class Milvus(Site):
+    """Rows in SQLite, and vectors in milvus-lite, which ends with the one program that has it open."""
+
+    name = "sqlite+milvus"
+    writers = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = Path(tempfile.mkdtemp(prefix="memwell-crash-"))
+
+    def url(self, *, proxied: bool = False) -> str:
+        del proxied
+        return f"sqlite:{self._folder}/{self._number}.db,index={lite_url(self._folder, f'vectors-{self._number}.db')}"
+
+    def kill_server(self, lot: random.Random) -> None:
+        """There is none: it dies with the writer."""
+
+    def settle(self) -> None:
+        """Nothing has to be waited for."""
+
+    def orphans(self, store: Backend) -> list[str]:
+        assert isinstance(store, ComposedBackend)
+        assert store.follower is not None
+        store.reconcile()
+        rows = {one.id for one in paged(lambda cursor: store.index.scan(SPACE, limit=1000, cursor=cursor))}
+        there = set(store.follower.attached.use(lambda engine: list(engine.ids(SPACE))))
+        return [f"in one part alone: {id_}" for id_ in sorted(rows ^ there)]
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+SITES: dict[str, type[Site]] = {site.name: site for site in (Postgres, Redis, RedisCluster, Composed, Milvus)}
 
 
 __all__ = ["SITES", "Site"]

@@ -2,8 +2,8 @@
 
 Every set becomes stores: the turns of some conversations in order, and questions with the turns that answer them. Texts are
 cut into the word pieces of the shipped tokenizer here, so that training needs neither the texts nor memwell. Each question
-has the turns that BM25 ranks highest and that do not answer it, as hard negatives. A fifth of the stores of each set is
-held out: the recipe is chosen on these. The made-up dialogues of the two parts have different seeds.
+has the turns that BM25 ranks highest and that do not answer it, as hard negatives. The stores of a set are dealt into five
+folds. The first is held out, and the recipe is chosen on it. The made-up dialogues of the two parts have different seeds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TURN_PIECES, QUERY_PIECES = 120, 40
 HARD = 60
 """As many hard negatives are kept for each question."""
 _NEIGHBOUR = 0.4
-_HELD_OUT = 5
+FOLDS = 5
 """One store in five is held out."""
 
 Floats = NDArray[np.float32]
@@ -149,7 +149,7 @@ def _written(name: str, lines: Sequence[str]) -> Sample:
 def written_chinese(folder: Path) -> tuple[list[Sample], list[Sample]]:
     """The written conversations in Chinese: those that are learnt from, and one in five, which is held out."""
     stores = written(folder, "zh")
-    return [store for number, store in enumerate(stores) if number % _HELD_OUT], stores[::_HELD_OUT]
+    return [store for number, store in enumerate(stores) if number % FOLDS], stores[::FOLDS]
 
 
 def made_up(seed: int, number: int) -> list[Sample]:
@@ -209,8 +209,8 @@ class Words:
         return near
 
 
-def packed(store: Sample, pieces: WordPieces, *, judged: bool) -> dict[str, Any]:
-    """A store in numbers: turns as pieces with their session, questions with gold and hard negatives or all scores."""
+def packed(store: Sample, pieces: WordPieces, fold: int, *, judged: bool) -> dict[str, Any]:
+    """A store in numbers: turns as pieces with their session, questions with gold, hard negatives and maybe all scores."""
     words = Words(store)
     at = {unit.id: number for number, unit in enumerate(store.units)}
     sessions = {name: number for number, name in enumerate(dict.fromkeys(unit.session for unit in store.units))}
@@ -223,13 +223,12 @@ def packed(store: Sample, pieces: WordPieces, *, judged: bool) -> dict[str, Any]
         scores = words.scores(query.text)
         # 1 for the question's own end piece: only the pieces of the text are kept.
         line: dict[str, Any] = {"t": pieces.encode(query.text, QUERY_PIECES + 2)[1:-1], "c": query.type, "g": gold}
+        order = np.argsort(-scores, kind="stable")[: HARD + len(gold)]
+        line["n"] = [int(one) for one in order if int(one) not in gold][:HARD]
         if judged:
             line["b"] = [round(float(one), 2) for one in scores]
-        else:
-            order = np.argsort(-scores, kind="stable")[: HARD + len(gold)]
-            line["n"] = [int(one) for one in order if int(one) not in gold][:HARD]
         queries.append(line)
-    return {"turns": turns, "queries": queries}
+    return {"fold": fold, "turns": turns, "queries": queries}
 
 
 def _pieces(pieces: WordPieces, unit: Unit) -> list[int]:
@@ -243,35 +242,33 @@ SETS = {"friends": friends, "meetings": meetings, "chats": chats, "assistant": a
 
 def held_out(folder: Path) -> dict[str, list[Sample]]:
     """The stores of each set that the encoder is not trained on."""
-    return {name: stores(folder)[::_HELD_OUT] for name, stores in SETS.items()}
+    return {name: stores(folder)[::FOLDS] for name, stores in SETS.items()}
 
 
-def parts(folder: Path) -> Iterator[tuple[str, list[Sample], list[Sample]]]:
-    """Each set by name: what is learnt from, and what is held out."""
-    for name, held in held_out(folder).items():
-        names = {store.name for store in held}
-        yield name, [store for store in SETS[name](folder) if store.name not in names], held
-    yield "made-up", made_up(1, 60), made_up(1001, 3)
+def folds(folder: Path) -> Iterator[tuple[str, int, Sample]]:
+    """Each store that may be learnt from, with the name of its set and its fold."""
+    for name, stores in SETS.items():
+        yield from ((name, number % FOLDS, store) for number, store in enumerate(stores(folder)))
+    for fold, stores in enumerate((made_up(1001, 3), made_up(1, 60))):
+        yield from (("made-up", fold, store) for store in stores)
 
 
 def main() -> None:
-    """Write ``stores.json.gz``: every set in two parts, and LoCoMo, which nothing is learnt from."""
+    """Write ``stores.json.gz``: the stores of every set with their folds, and LoCoMo, which nothing is learnt from."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encoder.data", description=__doc__)
     parser.add_argument("data", type=Path, help="the folder of the data sets")
     parser.add_argument("out", type=Path, help="where stores.json.gz is written")
     options = parser.parse_args()
     pieces = WordPieces()
-    found: dict[str, Any] = {}
-    for name, learnt, held in parts(options.data):
-        found[name] = {
-            "learn": [packed(store, pieces, judged=False) for store in learnt],
-            # The last training sees the held-out part too.
-            "rest": [packed(store, pieces, judged=False) for store in held],
-            "held": [packed(store, pieces, judged=True) for store in held],
-        }
-        counts = {part: sum(len(store["queries"]) for store in stores) for part, stores in found[name].items()}
-        print(f"{name}: {counts}", flush=True)
-    found["locomo"] = {"held": [packed(store, pieces, judged=True) for store in load("locomo", options.data)]}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, fold, store in folds(options.data):
+        # Each fold of LongMemEval is held out of some training; of the other sets the first alone.
+        judged = fold == 0 or name == "assistant"
+        found.setdefault(name, []).append(packed(store, pieces, fold, judged=judged))
+    found["locomo"] = [packed(store, pieces, 0, judged=True) for store in load("locomo", options.data)]
+    for name, stores in found.items():
+        counts = [sum(len(store["queries"]) for store in stores if store["fold"] == fold) for fold in range(FOLDS)]
+        print(f"{name}: {counts} questions in each fold", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     with gzip.open(options.out / "stores.json.gz", "wt", encoding="utf-8", compresslevel=6) as file:
         json.dump(found, file, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Write the weights that memwell ships: ``python -m benchmarks.encoder.export TRAINED_FOLDER NAME``.
+"""Write the weights that memwell ships: ``python -m benchmarks.encoder.export TRAINED_FOLDER NAME [--out FILE]``.
 
 ``train.py`` wrote ``NAME-0.npz`` and ``NAME-1.npz``: matrices as 8-bit integers with a scale for each row. Positions beyond
 those that memwell reads, and the second type of text, are left out. The program prints the file's digest, which belongs
@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encoder.export", description=__doc__)
     parser.add_argument("folder", type=Path, help="the folder that train.py wrote to")
     parser.add_argument("name", help="the name of the recipe")
+    parser.add_argument("--out", type=Path, default=OUT, help="where to write them, if not where memwell reads them")
     options = parser.parse_args()
     found: dict[str, Any] = {}
     for number in (0, 1):
@@ -36,8 +37,9 @@ def main() -> None:
             for key, value in part.items():
                 rows = READ.get(key.removesuffix(".q").removesuffix(".s"))
                 found[key] = value if rows is None else value[:rows]
-    np.savez(OUT, **found)
-    print(f"{OUT}: {OUT.stat().st_size:,} bytes, SHA-256 {hashlib.sha256(OUT.read_bytes()).hexdigest()}")
+    np.savez(options.out, **found)
+    data = options.out.read_bytes()
+    print(f"{options.out}: {len(data):,} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 FOLDER holds ``stores.json.gz`` (from ``data.py``) and ``minilm.npz`` (from ``weights.py``). A RECIPE is a list of settings
 such as ``name=base,epochs=3,teacher=1``; those that it does not name have the defaults of ``Recipe``. With ``whole=1`` the
-held-out stores are learnt from too, and ``save=1`` writes the weights to $OUT. Every recipe starts from the same seed.
+held-out stores are learnt from too, with ``fold=3`` those of LongMemEval that are held out are of that fold, and ``save=1``
+writes the weights to $OUT. Every recipe starts from the same seed.
 
 Both a question and a turn are read as ``[CLS] text [SEP]``; the vector is the mean over start and pieces. Loss: the
 cross-entropy of the gold turn among the negatives of its question and all turns of the batch's other questions, for late
@@ -19,7 +20,7 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ class Recipe:
     temperature: float = 1.0
     seed: int = 0
     whole: int = 0
+    fold: int = 0
+    """Which fold of LongMemEval is held out; of the other sets it is always the first."""
     save: int = 0
     look: int = 0
     """Measure LoCoMo as well. Nothing is chosen by it."""
@@ -92,29 +95,33 @@ class Question:
         self.scores = np.array(given["b"], np.float32) if "b" in given else None
 
 
-def stores_of(packed: list[dict[str, Any]]) -> list[tuple[list[Turn], list[Question]]]:
-    found: list[tuple[list[Turn], list[Question]]] = []
-    for store in packed:
-        turns = [Turn(line[1:]) for line in store["turns"]]
-        found.append((turns, [Question(turns, one) for one in store["queries"]]))
-    return found
+class Store:
+    __slots__ = ("fold", "questions", "turns")
+
+    def __init__(self, packed: dict[str, Any]) -> None:
+        self.fold: int = packed["fold"]
+        self.turns = [Turn(line[1:]) for line in packed["turns"]]
+        self.questions = [Question(self.turns, one) for one in packed["queries"]]
 
 
 class Data:
     def __init__(self, folder: Path) -> None:
         with gzip.open(folder / "stores.json.gz", "rt") as file:
             packed = json.load(file)
-        self.sets = {
-            name: {part: stores_of(stores) for part, stores in parts.items()} for name, parts in packed.items()
-        }
-        log("read", {name: sum(len(q) for _, q in parts["held"]) for name, parts in self.sets.items()})
+        self.sets = {name: [Store(one) for one in stores] for name, stores in packed.items()}
+        log("read", {name: sum(len(store.questions) for store in stores) for name, stores in self.sets.items()})
+
+    def held(self, name: str, recipe: Recipe) -> list[Store]:
+        """The stores of a set that a recipe is judged on."""
+        fold = recipe.fold if name == "assistant" else 0
+        return [store for store in self.sets[name] if store.fold == fold]
 
     def questions(self, recipe: Recipe, rng: random.Random) -> list[Question]:
         shares = SETS | {"made-up": recipe.made_up, "assistant": recipe.assistant, "written": recipe.written}
         found: list[Question] = []
         for name, share in shares.items():
-            parts = self.sets[name]
-            mine = [q for _, qs in parts["learn"] + (parts["rest"] if recipe.whole else []) for q in qs]
+            held = [] if recipe.whole else self.held(name, recipe)
+            mine = [q for store in self.sets[name] if store not in held for q in store.questions]
             mine = [q for q in mine if len(q.hard) >= 8 and len(q.store) > 20]
             whole, rest = divmod(share, 1.0)
             found += mine * int(whole) + rng.sample(mine, int(rest * len(mine)))
@@ -205,10 +212,28 @@ class Teacher(torch.nn.Module):
         self.trunk, self.out = trunk(folder), torch.nn.Linear(384, 1)
         self.cuda()
 
-    def forward(self, given: Batch) -> torch.Tensor:
+    def forward(self, given: Batch) -> tuple[torch.Tensor]:
+        """The score of each pair, in a column."""
         pieces, read, _, kinds = given
         hidden = self.trunk(input_ids=pieces, attention_mask=read, token_type_ids=kinds).last_hidden_state
-        return self.out(hidden[:, 0]).float().squeeze(-1)
+        return (self.out(hidden[:, 0]).float(),)
+
+
+GROUPS = 4
+
+
+def outputs(model: torch.nn.Module, rows: Sequence[tuple[list[int], int, int, int]]) -> tuple[torch.Tensor, ...]:
+    """What a model makes of rows. They are read in groups of like length: most are short, and padding costs as much."""
+    order = np.argsort([len(row[0]) for row in rows], kind="stable")
+    parts = [model(batch([rows[at] for at in part])) for part in np.array_split(order, min(GROUPS, len(rows)))]
+    back = torch.from_numpy(np.argsort(order)).cuda()
+    found: list[torch.Tensor] = []
+    for pieces in zip(*parts, strict=True):
+        longest = max(one.shape[1] for one in pieces)
+        # The last dimension of the vectors of pieces is that of the vectors.
+        padded = [F.pad(one, (*(0, 0) * (one.ndim - 2), 0, longest - one.shape[1])) for one in pieces]
+        found.append(torch.cat(padded)[back])
+    return tuple(found)
 
 
 def interaction(late: torch.Tensor, weight: torch.Tensor, turns: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
@@ -246,7 +271,7 @@ def train_teacher(data: Data, folder: Path, recipe: Recipe) -> Teacher:
         for at in range(0, len(questions) - size + 1, size):
             rows = [pair_row(q, q.store[turn]) for q in questions[at : at + size] for turn in sampled(q, count, rng)]
             with torch.autocast("cuda", torch.bfloat16):
-                scores = model(batch(rows)).view(size, -1)
+                scores = outputs(model, rows)[0].view(size, -1)
             loss = F.cross_entropy(scores, torch.zeros(size, dtype=torch.long, device="cuda"))
             stepped(loss, model, optimizer, plan)
             total, done = total + loss.detach(), done + 1
@@ -297,7 +322,7 @@ def loss_of(
     turns = [turn for one in lists for turn in one]
     with torch.autocast("cuda", torch.bfloat16):
         vectors, late, _, weight = model(batch([question_row(q) for q in asked]))
-        others, lates, counted, _ = model(batch([turn_row(turn) for turn in turns]))
+        others, lates, counted, _ = outputs(model, [turn_row(turn) for turn in turns])
     gold = [{id(q.store[turn]) for turn in q.gold} for q in asked]
     target = torch.arange(len(asked), device="cuda") * count
     also_gold = torch.tensor([[id(turn) in mine for turn in turns] for mine in gold], device="cuda")
@@ -311,7 +336,7 @@ def loss_of(
         own = target[:, None] + torch.arange(count, device="cuda")
         with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
             rows = [pair_row(q, turn) for q, one in zip(asked, lists, strict=True) for turn in one]
-            wanted = F.softmax(teacher(batch(rows)).view(len(asked), -1) / recipe.temperature, -1)
+            wanted = F.softmax(outputs(teacher, rows)[0].view(len(asked), -1) / recipe.temperature, -1)
         for one in scores:
             loss = loss + F.kl_div(F.log_softmax(one.gather(1, own), -1), wanted, reduction="batchmean")
     return loss
@@ -339,7 +364,7 @@ def mine(model: Encoder, questions: Iterable[Question]) -> None:
 def scores_of(model: Encoder, turns: list[Turn], questions: Sequence[Question]) -> dict[str, Any]:
     model.eval()
     with torch.autocast("cuda", torch.bfloat16):
-        found = [model(batch([turn_row(turn) for turn in turns[at : at + 512]])) for at in range(0, len(turns), 512)]
+        found = [outputs(model, [turn_row(turn) for turn in turns[at : at + 512]]) for at in range(0, len(turns), 512)]
         asked = model(batch([question_row(q) for q in questions]))
     cos = torch.cat([asked[0] @ one[0].T for one in found], 1)
     late = torch.cat(
@@ -360,13 +385,13 @@ def stretched(scores: Any) -> Any:
     return (scores - scores.min()) / max(1e-9, scores.max() - scores.min())
 
 
-def measure(score: Callable[[list[Turn], list[Question]], dict[str, Any]], stores: Any) -> dict[str, float]:
+def measure(model: Encoder, stores: Iterable[Store]) -> dict[str, float]:
     rows: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for turns, questions in stores:
-        if not questions:
+    for store in stores:
+        if not store.questions:
             continue
-        found = score(turns, questions)
-        for at, question in enumerate(questions):
+        found = scores_of(model, store.turns, store.questions)
+        for at, question in enumerate(store.questions):
             words = stretched(question.scores)
             ways = {"cos": found["cos"][at], "late": found["late"][at]}
             ways["sum"] = words + 0.5 * stretched(ways["cos"]) + stretched(ways["late"])
@@ -380,9 +405,7 @@ def measured(model: Encoder, data: Data, recipe: Recipe) -> dict[str, Any]:
     names = [] if recipe.whole else [*SETS]
     if recipe.look:
         names.append("locomo")
-    found: dict[str, Any] = {
-        name: measure(lambda turns, asked: scores_of(model, turns, asked), data.sets[name]["held"]) for name in names
-    }
+    found: dict[str, Any] = {name: measure(model, data.held(name, recipe)) for name in names}
     real = [name for name in names if name in ("friends", "meetings", "chats", "assistant", "written")]
     if real:
         found["mean"] = {
@@ -416,10 +439,9 @@ def main() -> None:
         recipe = Recipe.of(text)
         log(text)
         for name in SETS:  # mined negatives are the recipe's own
-            for part in ("learn", "rest"):
-                for _, questions in data.sets[name][part]:
-                    for question in questions:
-                        question.hard = ORIGINAL.setdefault(id(question), question.hard)
+            for store in data.sets[name]:
+                for question in store.questions:
+                    question.hard = ORIGINAL.setdefault(id(question), question.hard)
         teacher = None
         if recipe.teacher:
             key = (
@@ -429,6 +451,7 @@ def main() -> None:
                 recipe.assistant,
                 recipe.written,
                 recipe.whole,
+                recipe.fold,
             )
             if key not in teachers:
                 torch.manual_seed(recipe.teacher)

@@ -45,7 +45,6 @@ from memwell.longterm.superseding import (
     SupersedingModels,
     default_models,
     may_replace,
-    of_pairs,
     values_of,
 )
 from memwell.models.local import LocalEmbedder
@@ -74,6 +73,7 @@ _UNITS, _ROUNDS, _AT_ONCE, _RATE, _SMALL = 128, 14, 256, 1e-3, 0.3
 _ASKED_OF_EACH = 120
 _MEASURED = 300
 _BEST = 10
+_PROMPT = 2000
 Floats = NDArray[np.float32]
 Person = Mapping[str, Any]
 
@@ -199,7 +199,10 @@ def asked_of(person: Person, store: Engine) -> Iterator[dict[str, Any]]:
         hits = store.recall(question, limit=_BEST)
         flags = {hit.id: hit.superseded_by for hit in hits if hit.superseded_by}
         found = [hit.id for hit in hits if hit.id in (answer, outdated)]
+        entered = store.context(question, budget=_PROMPT).receipt.memories
         yield {
+            "entered": len(entered),
+            "in prompt": answer in entered,
             "changed": bool(outdated),
             "first": found[:1] == [answer] and (bool(outdated) or hits[0].id == answer),
             "linked": flags.get(outdated) == answer,
@@ -227,6 +230,8 @@ def of_people(language: str, people: Sequence[Person]) -> dict[str, Any]:
         "outdated with the right link": _percent([one["linked"] for one in changed]),
         "current called outdated": _percent([one["wrongly"] for one in changed]),
         "anything else called outdated": _percent([one["any wrongly"] for one in changed]),
+        "memories in a prompt, on average": round(sum(one["entered"] for one in found) / len(found), 1),
+        "answer in the prompt": _percent([one["in prompt"] for one in found]),
     }
 
 
@@ -322,7 +327,7 @@ def compared_pairs(
     ]
     if not pairs:
         return
-    found = values_of(candidates, of_pairs(candidates, vectors), *np.array(pairs).T)
+    found = values_of(candidates, vectors, *np.array(pairs).T)
     for place, (older, newer) in enumerate(pairs):
         ids = candidates[older].id, candidates[newer].id
         rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])

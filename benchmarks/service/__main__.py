@@ -32,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="memwell-load-") as folder:
         for number, (name, how) in enumerate(rounds):
             step(f"{options.clients} clients for {options.seconds} s: {name}")
-            rows.append(_round(Path(folder) / f"{number}.db", name, how, options))
+            rows.append(measured(Path(folder) / f"{number}.db", name, how, options.clients, options.seconds))
             console.print(rows[-1])
     bad = [row for row in rows if row["lost"] or row["errors"] or row["stopped_s"] > _LONGEST_STOP_S]
     if not options.dry:
@@ -49,17 +49,21 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _round(store: Path, name: str, how: signal.Signals | None, options: argparse.Namespace) -> dict[str, Any]:
+def measured(
+    store: Path, name: str, how: signal.Signals | None, clients: int, seconds: float, **environment: str
+) -> dict[str, Any]:
+    """One round: so many clients for so long, and in the middle perhaps a signal. ``environment`` is the service's."""
     token = make_key(store)
-    served = Served(store)
-    crowd = Crowd(served.port, token, clients=options.clients, seconds=options.seconds)
+    served = Served(store, **environment)
+    served.wait_ready()
+    crowd = Crowd(served.port, token, clients=clients, seconds=seconds)
     stopped, held = 0.0, 0.0
 
     async def go() -> Run:
         nonlocal stopped, held
         going = asyncio.create_task(crowd.go())
         if how is not None:
-            await asyncio.sleep(options.seconds / 2)
+            await asyncio.sleep(seconds / 2)
             held = served.memory_mb
             stopped, _ = await asyncio.to_thread(served.stop, how)
         return await going
@@ -86,6 +90,7 @@ def _round(store: Path, name: str, how: signal.Signals | None, options: argparse
             for kind in ("write", "recall", "message")
             for word, share in (("p50", 0.5), ("p95", 0.95))
         },
+        "statuses": dict(run.statuses),
         "first_errors": run.errors[:5],
     }
 
@@ -97,7 +102,7 @@ def _is_error(status: int, how: signal.Signals | None) -> bool:
 def _keep(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     run = {"date": today(), "facts": facts(), "clients": options.clients, "seconds": options.seconds, "rounds": rows}
     (RESULTS / "service-load.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    columns = [name for name in rows[0] if name != "first_errors"]
+    columns = [name for name in rows[0] if name not in ("first_errors", "statuses")]
     lines = [
         "# The service under load",
         "",

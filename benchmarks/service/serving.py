@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import signal
@@ -44,6 +45,18 @@ class Served:
             if found:
                 return int(found[1])
         raise RuntimeError("the service did not start")
+
+    def wait_ready(self) -> None:
+        """Until its models are loaded."""
+        while True:
+            line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                line.request("GET", "/health/ready")
+                if line.getresponse().status == 200:
+                    return
+            finally:
+                line.close()
+            time.sleep(0.2)
 
     @property
     def pid(self) -> int:

@@ -1,4 +1,4 @@
-"""Methods derived from methods: async twins, blocking twins, and deprecated names. Other modules use only these.
+"""Methods derived from methods: async twins and blocking twins. Other modules use only these.
 
 ``aappend = asyncify(append)`` gives a method an async twin with its exact type. The work runs in a thread; cancelling the
 await abandons the wait, never the work, so a mutation is never torn. Calls made inside an async transaction run in that
@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import inspect
 import threading
-import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -69,35 +67,6 @@ def asyncify(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
     twin.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.a{name}"
     twin.__doc__ = f"The async twin of ``{name}``.\n\n{method.__doc__ or ''}"
     return twin
-
-
-_warned: set[str] = set()
-
-
-def renamed(old: str, method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """A method under its ``old`` name. The first call of each name emits a ``DeprecationWarning``.
-
-    The new method is looked up by name when called, so a subclass that overrides it has overridden the old name too.
-    """
-    new = method.__name__
-
-    def call(self: S, /, *args: Any, **kwargs: Any) -> Any:
-        if old not in _warned:
-            _warned.add(old)
-            warnings.warn(f"{old}() is deprecated: call {new}()", DeprecationWarning, stacklevel=3)
-        return getattr(self, new)(*args, **kwargs)
-
-    def alias(self: S, /, *args: Any, **kwargs: Any) -> Any:
-        return call(self, *args, **kwargs)
-
-    async def async_alias(self: S, /, *args: Any, **kwargs: Any) -> Any:
-        return await call(self, *args, **kwargs)
-
-    made = functools.wraps(method)(async_alias if inspect.iscoroutinefunction(method) else alias)
-    made.__name__ = old
-    made.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
-    made.__doc__ = f"Deprecated: call ``{new}``."
-    return cast("Callable[Concatenate[S, P], T]", made)
 
 
 class AsyncContext(Generic[T]):

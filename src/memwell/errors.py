@@ -39,20 +39,26 @@ class MissingDependency(ConfigurationError):
 
 
 _SECRETS = {
-    "needed": "the store {path} is encrypted: give its secret (secret=…, MEMWELL_SECRET, or MEMWELL_SECRET_FILE)",
-    "wrong": "the secret does not open {path}; if it is the right one, the file is damaged",
+    "needed": "{path} is encrypted: give its secret (secret=…, MEMWELL_SECRET, or MEMWELL_SECRET_FILE)",
+    "wrong": "the secret does not open {path}; if it is the right one, the file is damaged: restore a backup with "
+    "memwell restore",
+    "wrong-backup": "the secret does not open the backup {path}: a backup has the secret that its store had when it was "
+    "made, which after memwell rekey is the old one; if it is the right one, the backup is damaged",
+    "wrong-export": "the export {path} has another secret than this store, or is damaged: it has that of the store which "
+    "wrote it; import it into a store with that secret, or export it again with plaintext=True",
     "not-encrypted": "{path} is not encrypted, and a secret was given: leave it out, or encrypt the store "
     "with memwell rekey",
     "no-cipher": "{path} cannot be encrypted or read, since this apsw has no ciphers: "
     "pip uninstall apsw, then pip install --force-reinstall apsw-sqlite3mc",
-    "elsewhere": "a secret encrypts SQLite files alone, not {path}: leave the secret out, or keep that part in the store",
+    "other-store": "a secret encrypts SQLite files alone, not {path}: leave the secret out, or keep that part in the store",
 }
 
 
 class SecretRefused(ConfigurationError):
     """The secret of an encrypted store is missing or wrong, or cannot be used; nothing was changed.
 
-    ``code`` is one of: needed, wrong, not-encrypted, no-cipher, elsewhere. ``path`` is the file, or the part's address.
+    ``code`` is one of: needed, wrong, wrong-backup, wrong-export, not-encrypted, no-cipher, other-store. ``path`` is the
+    file, or the part's address.
     """
 
     def __init__(self, message: str = "", *, code: str = "needed", path: str = "") -> None:

@@ -51,10 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where values by key live, when not in the store itself: a Redis server's URL."""
 
     index_url: str = ""
-    """The follower that searches vectors for the store: a Milvus server's URL, or another store's."""
-
-    blobs_url: str = ""
-    """Where bytes live, when not in the store itself: a folder (``files:path``) or another store's URL."""
+    """The follower that searches vectors for the store: the URL of Milvus."""
 
     pool_size: int = 16
     """How many connections to a server one process holds at most."""

@@ -22,6 +22,12 @@ def notes(tmp_path: Path) -> None:
         (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
 
 
+def test_recall_prints_which_word_answers_which_as_json(run: Run) -> None:
+    run("remember", "Bob works at the harbour.")
+    [hit] = json.loads(run("recall", "What is Bob's job?", "--json").out)
+    assert ("job", "works") in [(one["asked"], one["found"]) for one in hit["matches"]]
+
+
 def test_documents_are_taken_in_asked_listed_and_removed(run: Run):
     taken = run("ingest", "notes")
     assert taken.code == 1, "one file failed"
@@ -99,3 +105,40 @@ def test_tuning_shows_a_table(run: Run, tmp_path: Path):
     tuned = run("tune", "--questions", "6")
     assert tuned.code == 0, tuned.err
     assert "256" in tuned.out
+
+
+def test_facts_are_corrected_and_retracted_by_hand(run: Run):
+    run("remember", "Ann lives in Lyon.")
+    assert "Lyon" in run("facts", "Ann").out
+    corrected = run("facts", "Ann", "--correct", "lives_in=Oslo")
+    assert "Oslo" in corrected.out
+    assert "Lyon" not in corrected.out
+    assert "Nothing found" in run("facts", "Ann", "--retract", "lives_in").out
+    half = run("facts", "Ann", "--correct", "works_at=Elkem", "--retract", "likes")
+    assert half.code == 1, "all or nothing"
+    assert "Elkem" not in run("facts", "Ann").out
+    run("export", "all.jsonl")
+    assert "3 facts" in run("import", "all.jsonl", "--trusted", "--store", "other.db").out
+    wrong = run("facts", "Ann", "--correct", "lives_in", language="zh")
+    assert (wrong.code, "没有给出新值" in wrong.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("import", "a.csv"),
+        ("import", "a.csv", "--format", "mem0"),
+        ("import", "a.csv", "--trusted"),
+        ("import", "a.jsonl"),
+        ("remember", "It rains.", "--space", ""),
+    ],
+)
+def test_what_is_refused_leaves_no_store_behind(run: Run, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "a.jsonl").write_text('{"type":"header","format":"memwell","version":99,"time":"2026-01-01T00:00:00Z"}')
+    assert run(*command).code == 1
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith("memwell")] == []
+
+
+def test_one_chunk_is_one(run: Run):
+    assert "; 1 chunk in" in run("ingest", "notes/tea.md").out

@@ -57,3 +57,23 @@ def test_the_language_is_that_of_the_settings(monkeypatch: pytest.MonkeyPatch):
     for language, said in (("zh", "正常"), ("en", "ok")):
         monkeypatch.setenv("MEMWELL_LANGUAGE", language)
         assert say("ok") == said
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "said"),
+    [
+        ("new_threads", {"number": "1"}, "1 thread"),
+        ("new_memories", {"number": 1}, "1 memory"),
+        ("new_aliases", {"number": "1"}, "1 alias"),
+        ("new_messages", {"number": "11"}, "11 messages"),
+        ("new_facts", {"number": "1,001"}, "1,001 facts"),
+    ],
+)
+def test_one_thing_is_not_several(key: str, values: dict[str, object], said: str):
+    assert say(key, "en", **values) == said
+
+
+def test_every_number_of_a_report_has_its_own_noun():
+    counts = {"messages": 1, "threads": 1, "records": 2, "entries": 1, "blobs": 1}
+    [key] = [key for key, (english, _) in _PHRASES.items() if english.startswith("{messages} messages in")]
+    assert say(key, "en", **counts) == "1 message in 1 conversation, 2 records, 1 key-value entry, 1 blob"

@@ -33,7 +33,7 @@ HOSTILE = (
     "rediss+cluster://u:{secret}?{secret}@127.0.0.1:{port}", "nothing://u:{secret}/{secret}@127.0.0.1:{port}",
     " postgresql://u:{secret}@127.0.0.1:{port}/db", "sqlite:app.db,log=redis://u:{secret}/{secret}@127.0.0.1:{port}",
     "sqlite:app.db,index=milvus://u:{secret}/{secret}@127.0.0.1:{port}",
-    "sqlite:app.db,blobs=other://u:{secret}/{secret}@127.0.0.1:{port}", "http://u:{secret}@127.0.0.1:{port}",
+    "sqlite:app.db,index=other://u:{secret}/{secret}@127.0.0.1:{port}", "http://u:{secret}@127.0.0.1:{port}",
 )  # fmt: skip
 
 

@@ -251,6 +251,18 @@ def test_a_key_is_made_listed_rotated_and_revoked(run: Run):
     assert not TOKEN.search(run("keys", "list").out + run("keys", "list", "--json").out + run("keys", "log").out)
 
 
+@pytest.mark.parametrize("grace", ["0s", "0m"])
+def test_without_a_grace_the_old_token_ends_at_once(run: Run, grace: str):
+    first = token_in(run("keys", "create", "phone").out)
+    turned = run("keys", "rotate", "phone", "--grace", grace)
+    assert turned.code == 0
+    assert "works until" not in turned.out
+    with open_backend("memwell.db") as backend:
+        assert Keys(backend).check(token_in(turned.out)).name == "phone"
+        with pytest.raises(AccessDenied):
+            Keys(backend).check(first)
+
+
 def test_programs_get_json(run: Run):
     made = json.loads(run("keys", "create", "phone", "--space", "acme", "--scope", "erase", "--json").out)
     assert made["key"]["space"] == ["acme"]

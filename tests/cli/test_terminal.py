@@ -40,6 +40,7 @@ from memwell.storage.protocols import ThreadInfo
 from memwell.storage.sqlite.connections import connect
 from memwell.testing import strategies
 from tests.commands import Outcome, Run, announce_only, demonstrated_here, running
+from tests.engines.redis import single_url
 
 
 @given(st.text())
@@ -164,7 +165,6 @@ def memories(run: Run, folder: Path) -> Iterator[Checked]:
     yield "show", run("show", "nothing", *store, *INSIDE)[2], [SPACE_SHOWN, "memwell threads"]
     yield "export", run("export", folder / "out.jsonl", *store)[1], [str(folder / "out.jsonl")]
     yield "export again", run("export", folder / "out.jsonl", *store)[2], [str(folder / "out.jsonl")]
-    yield "batch audit", run("batch", "audit", *store, "--workers", 1)[1], [SPACE_SHOWN]
     missing = folder / "none.db"
     yield "no store", run("recall", "x", "--store", missing)[2], [f"memwell remember TEXT --store {missing}"]
 
@@ -180,10 +180,11 @@ def files(run: Run, folder: Path) -> Iterator[Checked]:
     yield "restore", back, [str(store), str(copy), digest, str(aside)]
     yield "move", run("move", store, folder / "new.db", "--seal")[1], [str(store), str(folder / "new.db")]
     yield "unseal", run("unseal", store)[1], [str(store), f"moved to {folder / 'new.db'}"]
-    composed = f"{folder}/a.db,index=sqlite:{folder}/v.db,blobs=files:{folder}/bytes"
+    place = single_url(folder)
+    composed = f"{folder}/a.db,log={place},kv={place}"
     open_backend(composed).close()
     shown = run("doctor", "--store", composed)[1]
-    yield "doctor of parts", shown, [f"sqlite:{folder}/v.db", f"files:{folder}/bytes"]
+    yield "doctor of parts", shown, [place]
     with memwell.open(store, space=memwell.Space(*SPACE), embedder=None, work=False) as memory:
         memory.remember("Bob likes milk.")
     shown = run("doctor", "--store", store)[1]
@@ -245,7 +246,7 @@ def shows(run: Run, folder: Path) -> Iterator[Checked]:
 
 def usage(run: Run, folder: Path) -> Iterator[Checked]:
     del folder
-    yield "wrong option", run("batch", "consolidate", "--none")[2], ["batch consolidate --help'"]
+    yield "wrong option", run("keys", "list", "--none")[2], ["keys list --help'"]
     for command, *named in (
         ("serve", "--tls-certificate", "--browser / --no-browser"),
         ("ingest", "--keep-missing", "--allow-private"),

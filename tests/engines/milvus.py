@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 
-def lite_url(folder: Path) -> str:
+def lite_url(folder: Path, name: str = "vectors.db") -> str:
     """The URL of a milvus-lite in a folder; the test is skipped, and says why, where there is none."""
     for package in ("pymilvus", "milvus_lite"):
         if find_spec(package) is None:
             pytest.skip(f"no package {package}: nothing was tested against Milvus")
-    return f"milvus:{folder / 'vectors.db'}"
+    return f"milvus:{folder / name}"
 
 
 def no_server_because() -> str | None:

@@ -24,9 +24,7 @@ STORES: dict[str, Callable[[Path], str]] = {
     "postgres with redis cluster": lambda folder: (
         f"{postgres.store_url(folder)},log={redis.cluster_url(folder)},kv={redis.cluster_url(folder)}"
     ),
-    "postgres with milvus and files": lambda folder: (
-        f"{postgres.store_url(folder)},index={milvus.lite_url(folder)},blobs=files:{folder / 'blobs'}"
-    ),
+    "postgres with milvus": lambda folder: f"{postgres.store_url(folder)},index={milvus.lite_url(folder)}",
 }
 EXPECTED = {
     "en": (
@@ -34,7 +32,7 @@ EXPECTED = {
         "Where is the spare key? -> The spare key hangs behind the boiler.\n"
         "said: ['When is the rehearsal?', 'On Thursday at eight.']\n"
         "forgotten: True\n"
-        "brought back: Ann is allergic to peanuts.\n"
+        "restored: Ann is allergic to peanuts.\n"
         "read: The boiler is serviced by Mrs Okafor every March. [1]\n"
         "seen by another: []\n"
         "memories: 4\n"
@@ -44,7 +42,7 @@ EXPECTED = {
         "备用钥匙在哪里？ -> 备用钥匙挂在锅炉后面。\n"
         "said: ['排练是什么时候？', '星期四晚上八点。']\n"
         "forgotten: True\n"
-        "brought back: 小安对花生过敏。\n"
+        "restored: 小安对花生过敏。\n"
         "read: 锅炉每年三月由吴师傅检修。 [1]\n"
         "seen by another: []\n"
         "memories: 4\n"

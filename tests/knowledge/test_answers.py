@@ -269,6 +269,100 @@ def test_a_paraphrase_that_the_passages_support_is_kept(text: str, question: str
     assert answer.text.startswith(said.rstrip("."))
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        ("I live in Lisbon.", "Where do I live?", "You live in Atlantis."),
+        ("I live in Lisbon.", "Where do I live?", "You live in Atlantis [1]."),
+        ("I live in Lisbon.", "Where do I live?", "Atlantis [1]"),
+        ("I live in Lisbon.", "Where do I live?", "you live in atlantis"),
+        ("My sister Mia lives in Lisbon.", "Where does my sister live?", "Mia lives in Lisbon with Brunhilde [1]."),
+        ("My dog is called Rex.", "What is my dog called?", "Your dog is called Fido [1]."),
+        ("My dog is called Rex.", "What is my dog called?", "Fido [1]"),
+        ("I work at Initech.", "Where do I work?", "You work at Globex."),
+        ("I am allergic to peanuts.", "What am I allergic to?", "You are allergic to shellfish [1]."),
+        ("Mia likes tea.", "What does Mia like?", "Mia likes shellfish [1]."),
+        ("I speak Portuguese.", "Which language do I speak?", "You speak Danish [1]."),
+        ("我住在南京。", "我住在哪里？", "你住在成都。"),
+        ("我住在南京。", "我住在哪里？", "成都 [1]"),
+        ("我妹妹叫小红。", "我妹妹叫什么？", "你妹妹叫小丽 [1]。"),
+        ("我的狗叫旺财。", "我的狗叫什么？", "你的狗叫来福。"),
+    ],
+)  # fmt: skip
+def test_a_name_or_an_answer_that_a_model_makes_up_is_not_given(text: str, question: str, said: str):
+    answer = _local(text, said).answer(question)
+    assert answer.extractive, answer
+    assert answer.text == f"{text} [1]"
+    assert ("对话模型" if "我" in text else "The chat model") in answer.note
+
+
+def test_the_note_says_which_name_is_in_no_source():
+    answer = _local("My sister Mia lives in Lisbon.", "Mia lives in Porto [1].").answer("Where does my sister live?")
+    assert "gave a name that is in no source: Porto" in answer.note
+    answer = _local("我住在南京。", "你住在成都 [1]。").answer("我住在哪里？")
+    assert "出处中没有的名称：成都" in answer.note
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        ("I live in Lisbon.", "Where do I live?", "Lisbon [1]"),
+        ("I live in Lisbon.", "Do I live in Paris?", "No, you live in Lisbon [1]."),
+        ("I live in Lisbon.", "Do I live in Lisbon?", "Yes [1]."),
+        ("I live in Lisbon.", "Do I live in Lisbon?", "That is right [1]."),
+        ("I live in Lisbon.", "我住在哪里？", "你住在里斯本 [1]。"),
+        ("我住在北京。", "Where do I live?", "You live in Beijing [1]."),
+        ("我住在北京。", "我住在哪里？", "Beijing [1]"),
+        ("我在腾讯上班。", "我在哪里上班？", "你在Tencent上班 [1]。"),
+        ("My wife is French.", "Where is my wife from?", "Your wife is from France [1]."),
+        ("I moved to Spain last year.", "Do I live in Spain?", "Yes, you are a Spanish resident now [1]."),
+        ("I live in New York City.", "Where do I live?", "You live in NYC [1]."),
+        ("I live in the UK.", "Where do I live?", "You live in the United Kingdom [1]."),
+        ("Our office is in Zürich.", "Where is our office?", "In Zurich [1]."),
+        ("The wifi password changes on the first of the month.", "When does the password change?",
+         "The Wi-Fi password changes on the first day of each month [1]."),
+        ("The company was founded by Ann Lee.", "Who founded the company?", "Its founder is Ms. Lee [1]."),
+        ("I have a golden retriever called Max.", "What is my dog called?", "You have a dog named Max [1]."),
+        ("我毕业于北京大学。", "我毕业于哪所大学？", "你毕业于北大 [1]。"),
+    ],
+)  # fmt: skip
+def test_a_true_answer_may_write_a_name_in_another_way(text: str, question: str, said: str):
+    answer = _local(text, said).answer(question)
+    assert (answer.text, answer.supported, answer.extractive) == (said, True, False), answer
+
+
+def test_a_name_that_the_user_gave_before_is_not_made_up():
+    knowledge = _local("The office is in Lisbon.", "Brunhilde's office is in Lisbon [1].")
+    answer = knowledge.answer("Where is her office?", history=[human("Brunhilde is my boss."), ai("Noted.")])
+    assert answer.text == "Brunhilde's office is in Lisbon [1]."
+    knowledge = _local("The office is in Lisbon.", "The office of Brunhilde is in Lisbon [1].")
+    answer = knowledge.answer("Where is the office?", history=[human("Hello"), ai("The office of Brunhilde?")])
+    assert answer.text == "The office is in Lisbon. [1]"
+
+
+ZH_SHOP = (
+    "# 退货\n\n未拆封的商品自签收之日起七天内可以退货。\n\n"
+    "# 发票\n\n纸质发票需要另付五元邮费。发票抬头在三十天内可以修改一次。\n\n"
+    "# 滤芯\n\n初效滤网每两周清理一次。高效滤芯使用六个月后更换。\n\n"
+    "# 故障\n\n漏水多半是密封圈老化。\n\n# 保修\n\n整机保修两年，研磨器保修五年。"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("家具签收后几天内可以退？", None),
+        ("商品签收后几天内可以退？", "未拆封的商品自签收之日起七天内可以退货。 [1]"),
+        ("纸质发票几天能寄到？", None),
+        ("高效滤芯多久换一次？", "高效滤芯使用六个月后更换。 [1]"),
+        ("密封圈保修几年？", None),
+        ("研磨器保修几年？", "整机保修两年，研磨器保修五年。 [1]"),
+    ],
+)
+def test_a_sentence_about_something_else_lends_no_measure(question: str, answer: str | None):
+    assert _local(ZH_SHOP).answer(question).text == (answer or "我不知道。")
+
+
 @pytest.mark.parametrize("said", ["Penguins dance on Neptune [1].", "企鹅在海王星上跳舞 [1]。"])
 def test_what_the_passages_do_not_support_is_refused_in_any_language(said: str):
     answer = _local("The cottage sleeps four guests.", said).answer("Which animals dance?")

@@ -25,6 +25,7 @@ from memwell.knowledge.asking import (
     owned_in,
     refers_back,
     share_lacking,
+    topic_of,
 )
 from memwell.knowledge.synonyms import Synonyms
 
@@ -207,6 +208,30 @@ def test_another_case_is_told_from_the_one_asked_about(question: str, text: str,
         ("洗牙多久一次？", "上次洗牙花了六百五十元。", True),
         ("滤芯多久换一次？", "滤芯每六个月换一次。", False),
         ("主管的邮箱是什么？", "投诉由主管处理。", True),
+        ("How many hours does it last?", "It has 500 watt-hours and lasts for 60 kilometres.", True),
+        ("How many hours does it last?", "It lasts for four hours.", False),
+        ("How long is the bridge?", "The bridge has two kilometres.", False),
+        ("滤芯多久换一次？", "滤芯使用六个月后更换。", False),
+        ("滤芯多久换一次？", "滤芯保修六个月。", True),
+        ("How wide is the van?", "The van is six metres long and three metres high.", True),
+        ("How tall is the van?", "The van is six metres long and three metres high.", False),
+        ("At what time does the swap begin?", "The swap is on 14 March in the hut.", True),
+        ("At what time does the swap begin?", "The swap begins at half past seven.", False),
+        ("办公室几点下班？", "办公室在一号楼，周一到周六上班。", True),
+        ("办公室几点下班？", "办公室晚上六点关门。", False),
+        ("How many plots are there?", "A full plot costs 46 pounds a year, a half plot 25.", True),
+        ("How many plots are there?", "There are forty-two small plots.", False),
+        ("How many people fit in?", "The cottage sleeps four guests.", False),
+        ("车位有多少个？", "车位每月一百八十元。", True),
+        ("车位有多少个？", "车位一共八十个。", False),
+        ("桑拿星期几只对女士开放？", "周一对女士开放。", False),
+        ("人脸识别怎么录入？", "人脸识别晚上停用。", True),
+        ("人脸识别怎么录入？", "在手机上录入人脸。", False),
+        ("大件垃圾怎么处理？", "大件垃圾请提前预约。", False),
+        ("电源线坏了怎么办？", "机身重九公斤，电源线长一米二。", True),
+        ("灯坏了怎么办？", "灯坏了请扫码报修。", False),
+        ("渣盒多少钱？", "渣盒满十二块会提示。", True),
+        ("渣盒多少钱？", "渣盒三十块。", False),
     ],
 )
 def test_a_measure_is_told_from_another(question: str, text: str, lacking: bool):
@@ -219,6 +244,18 @@ def test_what_a_question_names_and_whose_thing_it_asks_for():
     assert owned_in("留存率的目标是多少？") == (["留存率"], ["目标"])
     assert owned_in("豆包对鸡肉过敏吗？") == (["鸡肉"], [])
     assert exact_things_nearest(["八月新增四万人，比七月增长一成。"], frozenset({"month 7"})) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("家具签收后几天内可以退？", "家具"), ("请问我的家具怎么退？", "家具"), ("周末有人吗？", ""), ("多久换一次？", ""),
+        ("谁负责？", ""), ("How long is it?", ""), ("", ""), ("How much is a key to the north gate?", "key"),
+        ("How much does the day pass cost?", "day pass"), ("How much do I pay?", ""),
+    ],
+)  # fmt: skip
+def test_what_a_question_is_plainly_about(question: str, topic: str):
+    assert topic_of(question) == topic
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.asking import coverage, is_question, only_asks, separate_questions
+from memwell.language.asking import asked_of, coverage, is_question, only_asks, separate_questions
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,10 @@ def test_coverage_is_a_share(one: str, other: str) -> None:
     [
         ("Where do I live, and what is my cat called?", ("Where do I live", "what is my cat called?")),
         ("Where do I live? What is my cat called?", ("Where do I live?", "What is my cat called?")),
+        (
+            "What should I cook when my sister visits, and who repairs the heating if it fails?",
+            ("What should I cook when my sister visits", "who repairs the heating if it fails?"),
+        ),
         ("我住在哪里，我的猫叫什么？", ("我住在哪里", "我的猫叫什么？")),
         ("我住哪里？我的猫叫什么？", ("我住哪里？", "我的猫叫什么？")),
     ],
@@ -62,3 +66,16 @@ def test_several_questions_are_told_apart(text: str, parts: tuple[str, ...]):
 )  # fmt: skip
 def test_one_question_stays_one(text: str):
     assert separate_questions(text) == (text,)
+
+
+@pytest.mark.parametrize(
+    ("query", "whom"),
+    [
+        ("What colour is my car?", ""), ("我的车在哪？", ""), ("What is my mother-in-law's name?", "mother-in-law"),
+        ("What colour is my boss’s car?", "boss"), ("我哥的车", "older brother"), ("Where does my sister live?", "sister"),
+        ("What is the capital?", None),
+        ("Where is my boss?", None), ("Who is my sister?", None), ("我哥和我妈住在哪里？", None),
+    ],
+)  # fmt: skip
+def test_whom_a_question_is_about(query: str, whom: str | None):
+    assert asked_of(query) == whom

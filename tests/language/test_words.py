@@ -14,7 +14,7 @@ from memwell.language.dates import time_expressions
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms, segment
 from memwell.language.sentiment import sentiment
-from memwell.language.words import check_string, han_share, language_of
+from memwell.language.words import check_string, en_or_zh, han_share, language_of
 
 READERS: list[Callable[[Any], object]] = [check_string, keywords, query_terms, segment, sentiment]
 BAD = [7, None, 1.5, b"text", [], ["text"], object()]
@@ -65,3 +65,15 @@ def test_the_share_of_han(text: str, share: float) -> None:
 def test_any_text_has_an_answer(text: str) -> None:
     assert language_of(text) in ("zh", "en", "other", "")
     assert 0.0 <= han_share(text) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("我住在Shanghai。", "zh"), ("他用Kubernetes和PostgreSQL", "zh"),
+        ("My name is 安娜.", "en"), ("I moved to 上海", "en"),
+        ("Tokyo Disneylandに行く", "en"), ("Ich wohne in Köln", "en"), ("", "en"),
+    ],
+)  # fmt: skip
+def test_a_chinese_sentence_with_a_foreign_name_is_chinese(text: str, language: str):
+    assert en_or_zh(text) == language

@@ -8,6 +8,7 @@ import pytest
 
 import memwell
 from memwell.longterm.answering import no_longer_true, telling, telling_of
+from memwell.longterm.recall import Recalled
 
 
 @pytest.fixture
@@ -39,6 +40,10 @@ TOLD = (
     (("My name is Kofi.", "Just kidding, it's Kwame."), "What is my name?", ["Just kidding, it's Kwame."]),
     (("I hate olives.", "I love jazz."), "What do I dislike?", ["I hate olives."]),
     (("我有一对双胞胎，叫大宝和小宝。",), "我孩子叫什么？", ["我有一对双胞胎，叫大宝和小宝。"]),
+    (("My mum is 81 and used to be a teacher",), "What did my mum do?", ["My mum is 81 and used to be a teacher"]),
+    (("My mum is 81 and used to be a teacher",), "What does my mum do?", []),
+    (("I live in Oslo.", "I moved to Bergen."), "Where did I live?", ["I moved to Bergen."]),
+    (("I live in Oslo.",), "Where did I live before?", []),
     (("I moved to Bergen",), "Where do I work?", []), (("I am 44.",), "Where is the harbour?", []),
 )  # fmt: skip
 
@@ -74,3 +79,23 @@ def test_what_is_over_is_known_by_the_memories_that_state_it(engine: memwell.Eng
     assert no_longer_true(engine.memory, "Where does Declan work?") == {said[0].id}
     assert no_longer_true(engine.memory, "Where did Declan work before?") == frozenset()
     assert no_longer_true(engine.memory, "Where does Eve work?") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("session", "told"), [("a", ["I live in Brno.", "My cat is called Tim."]), ("b", ["I live in Wien."]), ("c", [])]
+)
+def test_memories_that_are_not_heard_neither_state_nor_end_anything(
+    engine: memwell.Engine, session: str, told: list[str]
+):
+    for text in ("I live in Brno.", "My cat is called Tim."):
+        engine.remember(text, session="a")
+    for text in ("I live in Wien.", "My cat died."):
+        engine.remember(text, session="b")
+
+    def heard(one: Recalled) -> bool:
+        return one.session == session
+
+    assert [one.text for one in telling_of(engine.memory, heard=heard)] == told
+    asked = ("Where do I live?", "What is my cat called?")
+    assert [one.text for question in asked for one in telling(engine.memory, question, heard)] == told
+    assert no_longer_true(engine.memory, "Where do I live?", heard) == frozenset()

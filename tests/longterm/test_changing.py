@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memwell.errors import BackendError, Conflict, InvalidInput, ModelError, NotFound
 from memwell.filters import Filter
-from memwell.longterm.changing import Forgetting
+from memwell.longterm.changing import Erased, Forgetting
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import blobs_space, features_space, own_metadata, traits_of, with_traits
@@ -23,6 +23,7 @@ from memwell.models.ports import Floats
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record
 from memwell.storage import open_backend
+from memwell.storage.scrubbing import PendingScrubs, pending_scrubs, scrub_pending
 from memwell.storage.sqlite import SqliteBackend
 from tests.longterm.conftest import NOON, Bench
 from tests.storage.sqlite.test_connections import FaultyFiles
@@ -315,36 +316,41 @@ def test_a_version_keeps_a_change_from_being_made_twice(memory: Memory):
 # Erasing that is interrupted
 
 
+@pytest.mark.parametrize("wait", [True, False])
 @pytest.mark.parametrize("erase", ["erase", "erase_all"])
 def test_an_erasure_is_whole_or_not_at_all_and_goes_on_where_it_was(
-    bench: Bench, erase: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, erase: str, wait: bool, monkeypatch: pytest.MonkeyPatch
 ):
     memory = bench.memory()
     id_ = memory.remember("Ann likes tea.").id
     memory.update(id_, "Ann likes coffee.")
     before = (memory.get(id_), len(memory.history(id_)))
 
-    def call(name: str) -> object:
-        return memory.erase(id_) if name == "erase" else memory.erase_all()
+    def call(name: str, *, wait: bool) -> Erased:
+        return memory.erase(id_, wait=wait) if name == "erase" else memory.erase_all(wait=wait)
 
     def fail(*args: object, **options: object) -> Any:
         raise BackendError("the disk is full")
 
     memory.uncache = fail
     with pytest.raises(BackendError):
-        call(erase)
+        call(erase, wait=wait)
+    assert pending_scrubs(memory.backend).count == 0
     assert (memory.get(id_), len(memory.history(id_))) == before
     memory.uncache = None
     monkeypatch.setattr(memory.backend, "scrub", fail)
-    with pytest.raises(BackendError):
-        call(erase)
-    scrubbed: list[bool] = []
-    monkeypatch.setattr(memory.backend, "scrub", lambda: scrubbed.append(True))
-    assert bench.memory().purge(1e9).total == 0
-    assert scrubbed == [True]
+    if wait:
+        with pytest.raises(BackendError):
+            call(erase, wait=True)
+    else:
+        erased = call(erase, wait=False)
+        assert (erased.memories, erased.scrubbed) == (1, False)
     with pytest.raises(NotFound):
-        memory.erase(id_)
-    assert scrubbed == [True]
+        memory.get(id_)
+    assert pending_scrubs(memory.backend).count == 1
+    monkeypatch.undo()
+    assert scrub_pending(memory.backend)
+    assert pending_scrubs(memory.backend) == PendingScrubs()
 
 
 # A disk that fails

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import copy
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import msgspec
@@ -29,15 +32,38 @@ from memwell.longterm.embedding import (
 )
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
 from memwell.models.local.encoder import TOKEN_DIMENSIONS, packed_tokens, unpacked_tokens
-from memwell.models.ports import offer_embedder
+from memwell.models.ports import WordMatch, offer_embedder
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
+from memwell.runtime.wire.codec import decode, encode
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
 from tests.senses import Sense
+
+
+def test_a_command_embeds_in_several_threads():
+    both = Barrier(2)
+
+    class Met(LocalEmbedder):
+        def embed_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[bytes]]:
+            both.wait(60.0)
+            return super().embed_tokens(texts)
+
+    texts = [f"Note {number}." for number in range(9)]
+    with open_backend("memory:") as backend:
+        memory = Memory(backend, "ann", embedder=Met("minilm"))
+        memory.remember(texts)
+        memory.indexer.embed_threads = 2
+        memory.flush()
+        vectors = {one.text: one.vector for one in backend.index.scan(Space("ann")).items}
+    alone = LocalEmbedder("minilm").embed(texts)
+    assert {text: vectors[text] for text in texts} == {
+        text: pytest.approx(row, abs=1e-3) for text, row in zip(texts, alone.tolist(), strict=True)
+    }
 
 
 @pytest.mark.parametrize("size", [256, 192])
@@ -312,6 +338,30 @@ def test_a_question_is_answered_by_other_words(m: Engine):
     assert hit.text == "Bob works at the harbour."
     assert [(one.asked, one.found) for one in hit.matches] == [("bob", "bob"), ("job", "works")]
     assert "job ~ works" in hit.why(query="What is Bob's job?")
+
+
+def test_words_are_compared_when_they_are_looked_at(m: Engine, monkeypatch: pytest.MonkeyPatch):
+    compared: list[Sequence[str]] = []
+    compare = LocalEmbedder.word_matches
+
+    def noted(self: LocalEmbedder, query: Any, tokens: Any, texts: Sequence[str]) -> list[list[WordMatch]]:
+        compared.append(texts)
+        return compare(self, query, tokens, texts)
+
+    monkeypatch.setattr(LocalEmbedder, "word_matches", noted)
+    hit, *others = m.recall("What is Bob's job?", limit=4, weights=LATE)
+    assert compared == []
+    assert hit.matches[1].found == "works"
+    assert len(hit.matches) == 2
+    assert compared == [["Bob works at the harbour."]]
+    # What was looked at stays as it was when the memory is changed, and a copy is plain.
+    m.update(hit.id, text="Bob sails.")
+    assert [one.asked for one in copy.deepcopy(hit).matches] == ["bob", "job"]
+    assert isinstance(copy.deepcopy(hit).matches, tuple)
+    assert hit.matches == copy.deepcopy(hit).matches != ()
+    assert json.loads(encode(hit))["matches"][1]["found"] == "works"
+    assert decode(encode(hit), Recalled) == hit
+    assert [list(one.matches) for one in others if one.text == "小明养蜜蜂。"] == [[]]
 
 
 def test_a_changed_memory_is_found_by_its_new_text(m: Engine):

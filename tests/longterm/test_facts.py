@@ -131,6 +131,8 @@ def test_what_is_said_to_be_over_is_kept_with_its_end(before: str, after: str, v
         ("I have a cat called Mimi and a dog called Rex.", "My cat died.", {"Rex"}),
         ("I have two cats, Mimi and Tom.", "My cat died.", {"Mimi", "Tom"}),
         ("My friend Bob is here. My dog is called Rex.", "Bob died.", {"Rex"}),
+        ("I have a dog called Rex. My cat is called Tim.", "Rex was put to sleep", {"Tim"}),
+        ("I have a dog called Rex. My cat is called Tim.", "I had to have Rex put to sleep", {"Tim"}),
         ("My wife is called Ann. My dog is called Rex.", "My wife died.", {"Rex"}),
         ("My brother is Liam. His dog Biscuit is old.", "Liam's dog Biscuit died.", {"Liam"}),
     ],
@@ -767,20 +769,43 @@ def test_a_message_that_corrects_the_one_before_it_changes_the_fact(said: Sequen
     ("said", "fact"),
     [
         (("I am allergic to nuts.", "Shall I order the salad?", "No, soup."), "nuts"),
+        (("我生日是5月8号。", "记下了。", "不对，9号。"), "5月9号"),
         (("I live in Leeds", "Hi, I'm Claude", "Sorry, Claude"), "Leeds"),
         (("我住在北京", "今天是周一吗？", "不对，是周二"), "北京"),
         (("I live in Leeds", "Nice!", "Sorry, I meant Leicester"), "Leicester"),
         (("我住在北京", "好的", "说错了，是天津"), "天津"),
+        (("I live in Leeds.", "Noted.", "No, Leicester."), "Leicester"),
+        (("I live in Leeds.", "A fine city, they say.", "No, Leicester."), "Leicester"),
+        (("I live in Leeds.", "Did you grow up there?", "No, Leicester."), "Leeds"),
+        (("我在北京工作。", "记下了。", "不对，南京。"), "南京"),
+        (("我在北京工作。", "您老家也在北京吗？", "不是，南京。"), "北京"),
+        (("I live in Lyon.", "Noted.", "Where do I live?", "I live in Lyon. [1]", "No, Nice."), "Nice"),
+        (("I live in Lyon.", "Noted.", "where do i live", "You live in Lyon.", "Sorry, Nice."), "Nice"),
+        (("I live in Lyon.", "Noted.", "Where do I live?", "In Lyon. Was that right?", "No, Nice."), "Lyon"),
+        (("I'm 43.", "Noted.", "How old am I?", "I'm 43. [1]", "Sorry, 44."), "44"),
+        (("我住在上海。", "记下了。", "我住在哪里？", "我住在上海。 [1]", "不对，杭州。"), "杭州"),
+        (("I live in Lyon.", "Noted.", "Where do I live?", "You live in Atlantis.", "No, Nice."), "Nice"),
+        (("I live in Lyon.", "Noted.", "Where do I live?", "Atlantis.", "No, Nice."), "Nice"),
+        (("I live in Lyon.", "Noted.", "Where do I live?", "You live in Atlantis.", "No, Lyon."), "Lyon"),
+        (("Hello!", "Hello!", "Where do I live?", "You live in Porto.", "No, Nice."), "Nice"),
+        (("Hello!", "Hello!", "How old am I?", "You're 41.", "No, 44."), "44"),
+        (("Hello!", "Hello!", "Who is Tom?", "Tom lives in Atlantis.", "No, Nice."), None),
+        (("我住在上海。", "记下了。", "我住在哪里？", "你住在北京。", "不对，杭州。"), "杭州"),
+        (("你好！", "你好！", "我住在哪里？", "你住在北京。", "不对，杭州。"), "杭州"),
+        (("I live in Lyon.", "Noted.", "不对，是南京"), "南京"),
+        (("I work at Acme.", "Noted.", "不对，是腾讯"), "腾讯"),
+        (("我住在南京。", "记下了。", "No, Lyon."), "Lyon"),
+        (("我叫李明。", "记下了。", "Sorry, Peter."), "Peter"),
     ],
 )
-def test_an_answer_to_a_question_corrects_nothing(said: Sequence[str], fact: str):
+def test_a_bare_correction_is_of_what_was_said_or_answered_before_it(said: Sequence[str], fact: str | None):
     with memwell.open("memory:", embedder=None) as m:
         talk = m.thread("talk")
         for turn, text in enumerate(said):
             (talk.add_ai if turn % 2 else talk.add_human)(text)
         m.remember_thread("talk")
         m.flush()
-        assert [one.object for one in m.facts_about()] == [fact]
+        assert [one.object for one in m.facts_about()] == ([] if fact is None else [fact])
 
 
 def test_a_correction_is_of_the_same_session_and_soon(facts: Facts):
@@ -816,6 +841,11 @@ def test_a_correction_is_of_the_same_session_and_soon(facts: Facts):
         (("我在阿里上班。", "更正一下，是腾讯"), {"works_at 腾讯"}),
         (("我在阿里上班。", "不对，是腾讯"), {"works_at 腾讯"}),
         (("我住在北京。", "不对，是天津"), {"lives_in 天津"}),
+        (("I love jazz.", "No, I hate it."), {"dislikes jazz"}),
+        (("我打算下个月去西双版纳玩。", "西双版纳不去了。"), set[str]()),
+        (("我打算去西双版纳玩。", "西双版纳不去了，换成大理。"), {"plans 去大理"}),
+        (("我打算去大理玩。", "西双版纳不去了。"), {"plans 去大理玩"}),
+        (("我喜欢爵士乐。", "不对，我讨厌它。"), {"dislikes 爵士乐"}),
         (("I live in Leeds. I'm a welder at Ford.", "I got laid off."), {"lives_in Leeds"}),
         (("I'm a nurse.", "I work at Guy's.", "I left my job at Guy's."), {"occupation nurse"}),
         (("I study at Yale.", "I graduated from Yale."), {"graduated_from Yale"}),
@@ -833,6 +863,22 @@ def test_a_correction_is_of_the_same_session_and_soon(facts: Facts):
         (("我吃素。", "我不算完全吃素了"), set[str]()),
         (("我是素食者。", "不算完全吃素了"), set[str]()),
         (("I live on the moon. Just kidding",), set[str]()),
+        (("My name is Rosalind.", "Everyone calls me Roz."), {"name Rosalind"}),
+        (("Everyone calls me Roz.",), {"name Roz"}),
+        (("Everyone calls me Roz.", "My name is Rosalind."), {"name Rosalind"}),
+        (("我叫林雪。", "朋友都叫我小雪。"), {"name 林雪"}),
+        (("My brothers are Tom and Ed.",), {"sibling Tom", "sibling Ed"}),
+        (("我的生日是五月一号。", "我刚才生日说错了，是五月三号。"), {"birthday 五月三号"}),
+        (("我养了一条狗叫船长。", "船长死了。"), set[str]()),
+        (("我养了一只鹦鹉叫小绿。", "小绿周日死了。"), set[str]()),
+        (("我饿死了。", "我的狗叫船长。", "无聊死了。"), {"pet 船长"}),
+        (("I'm allergic to nuts.", "I stopped being allergic to nuts."), set[str]()),
+        (("我周五飞上海。", "航班取消了。"), set[str]()),
+        (("I'm flying to Rome on Friday.", "The flight got cancelled."), set[str]()),
+        (("I bought my mum a bike.",), {"bought a bike"}),
+        (("我是国安的铁杆球迷。",), {"likes 国安"}),
+        (("I'm turning 50 next year.",), set[str]()),
+        (("我明年五十岁。",), set[str]()),
     ],
 )
 def test_what_is_said_next_leaves_what_is_true(said: Sequence[str], held: set[str]):
@@ -850,6 +896,7 @@ def test_what_is_said_next_leaves_what_is_true(said: Sequence[str], held: set[st
         (("My sister is allergic to peanuts.", "Sorry, she is allergic to shellfish"), "my sister", ["shellfish"]),
         (("My brother is a lawyer.", "Actually he's a judge."), "my brother", ["judge"]),
         (("My dad lives in Leeds.", "No, he lives in York"), "my dad", ["York"]),
+        (("My daughter works in Boston.", "She was transferred to Denver."), "my daughter", ["Denver"]),
         (("我妹妹对花生过敏。", "说错了，是对虾过敏"), "我妹妹", ["虾"]),
         (("我弟弟是律师。", "不对，他是法官"), "我弟弟", ["法官"]),
         (("My sister is allergic to peanuts.", "Actually she is allergic to eggs"), "my sister", ["eggs", "peanuts"]),
@@ -1054,3 +1101,20 @@ def test_the_kind_of_a_pet_ends_when_it_is_given_away():
             m.remember(text)
         assert [fact for name in ("Rex", "旺财") for fact in m.facts_about(name)] == []
         assert [fact.object for fact in m.facts.history("Rex")] == ["dog"]
+
+
+@pytest.mark.parametrize("said", ["I'm allergic to nuts.", "I love jazz.", "My hobby is chess."])
+@pytest.mark.parametrize(
+    "corrected",
+    [
+        "Correction: the party is on Saturday, not Friday.", "Sorry, the plumber's name is Keith.",
+        "No wait, the blue bin goes out on Monday.", "Actually, Fiona's wedding is on the 3rd.",
+    ],
+)  # fmt: skip
+def test_a_correction_that_names_its_own_subject_replaces_no_other_fact(said: str, corrected: str):
+    with memwell.open("memory:", embedder=None, work=False) as memory:
+        memory.remember(said, time=datetime(2026, 3, 1, 9, 0, tzinfo=UTC))
+        before = [(one.relation, one.object) for one in memory.facts_about()]
+        memory.remember(corrected, time=datetime(2026, 3, 1, 9, 2, tzinfo=UTC))
+        assert before
+        assert [(one.relation, one.object) for one in memory.facts_about()] == before

@@ -880,18 +880,6 @@ def test_who_has_no_embedder_takes_no_vector_from_who_has_one(bench: Bench):
     assert memory.backend.index.info(memory.space).vectors == 2
 
 
-def test_the_earlier_names_still_work(memory: Memory, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("memwell._asyncify._warned", set[str]())
-    memory.remember("Ann likes tea.")
-    with pytest.warns(DeprecationWarning, match="call pending"):
-        assert memory.owed() == memory.pending()
-    with pytest.warns(DeprecationWarning, match="call flush"):
-        memory.settle()
-    assert (memory.pending().words, memory.pending().vectors) == (0, 0)
-    with pytest.warns(DeprecationWarning, match="call repair"):
-        assert memory.mend([]).done == 0
-
-
 def test_repair_takes_a_plan_and_not_the_whole_report(memory: Memory):
     memory.remember("Ann likes tea.")
     report: Any = memory.audit()

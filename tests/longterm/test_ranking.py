@@ -301,6 +301,6 @@ def test_token_vectors_are_compared_for_the_best_candidates_and_for_all_that_are
 
     weights = Weights({"dense": Curve((0.0, 1.0), (0.0, 1.0)), "late": Curve((0.0, 1.0), (0.0, 1.0))})
     assert rank(snapshot, question, weights=weights, late=late)[0].id == "100"
-    assert asked.pop() == list(range(88, 120))
+    assert asked.pop() == list(range(96, 120))
     rank(snapshot, question, weights=weights, late=late, limit=100)
     assert asked.pop() == list(range(20, 120))

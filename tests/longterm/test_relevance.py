@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import memwell
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import (
     MIN_RELEVANCE,
     Calibration,
@@ -27,6 +28,7 @@ from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import as_reranker
 from memwell.models.scripted import HashEmbedder
+from memwell.runtime.context import assemble
 from memwell.storage import open_backend
 from tests.longterm.conftest import Bench
 
@@ -44,6 +46,7 @@ ANSWERED = {
     "Who gives Mia piano lessons?": "piano", "我早上喝什么茶？": "茶", "我们下个月搬去哪里？": "搬",
     "我家的猫叫什么？": "猫", "谁借走了我的《三体》？": "书", "奶奶的生日是几号？": "车",
 }  # fmt: skip
+YEAR_2023 = datetime(2023, 6, 1, tzinfo=UTC)
 STRANGE = (
     "hunter2", "qzxv blorptang", "What is the boiling point of mercury?", "Explain the offside rule.",
     "水银的沸点是多少？", "请解释一下越位规则。", "海王星有几颗卫星？",
@@ -93,12 +96,43 @@ def test_hits_in_another_language_are_judged_though_ten_stand_before_them():
         ("In 2019 I cycled to Bonn.", "What did I do in 2019?"),
         ("八月我在罗马。", "八月我在哪里？"),
         ("星期一我去游泳。", "周一我做什么？"),
+        ("我礼拜天去爬山。", "星期天我做什么？"),
+        ("我七月去滑翔。", "7月我做什么？"),
+        ("我二〇一九年学的游泳。", "2019年我做了什么？"),
     ],
 )
 def test_what_names_the_time_that_is_asked_for_is_relevant(talk: memwell.Engine, said: str, question: str):
     [id_] = talk.remember(said).ids
     try:
         assert talk.context(question).receipt.memories == [id_]
+    finally:
+        talk.forget(id_)
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [("In 2020 I cycled to Bonn.", "What did I do three years ago?"), ("我2020年骑车去了拉萨。", "三年前我做了什么？")],
+)
+def test_a_year_is_asked_for_by_how_long_ago_it_was(talk: memwell.Engine, said: str, question: str):
+    [id_] = talk.remember(said).ids
+    try:
+        assert [hit.id for hit in talk.recall(question, now=YEAR_2023, min_relevance=MIN_RELEVANCE)] == [id_]
+    finally:
+        talk.forget(id_)
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("我跳槽到字节了。", "我在哪里上班？"),
+        ("I joined Acme as a welder.", "Where do I work?"),
+        ("我媳妇叫小雨。", "我老婆叫什么？"),
+    ],
+)
+def test_a_fact_that_is_asked_for_is_relevant_in_other_words(talk: memwell.Engine, said: str, question: str):
+    [id_] = talk.remember(said).ids
+    try:
+        assert id_ in [hit.id for hit in talk.recall(question, limit=1, min_relevance=0.5)]
     finally:
         talk.forget(id_)
 
@@ -128,6 +162,34 @@ def test_a_higher_bar_leaves_a_part_of_what_a_lower_one_does(
         assert [hit.id for hit in kept] == [hit.id for hit in everything if hit.relevance >= low]
         fewer = memory.recall(query, limit=5, min_relevance=high)
         assert [hit.id for hit in fewer] == [hit.id for hit in kept if hit.relevance >= high]
+
+
+@pytest.mark.parametrize("question", ["What am I allergic to?", "我家的猫叫什么？"])
+def test_what_is_below_the_bar_takes_no_place(talk: memwell.Engine, question: str):
+    # Those used last stand first by these weights, relevant or not: the first recall uses all that are relevant enough.
+    newest = Weights.time_weighted(similarity=0.0, importance=0.0)
+    talk.recall(question, weights=newest, min_relevance=MIN_RELEVANCE)
+    enough = talk.recall(question, weights=newest, min_relevance=MIN_RELEVANCE)
+    assert 0 < len(enough) < len(SAID)
+    for limit in range(1, len(enough) + 1):
+        found = talk.recall(question, weights=newest, limit=limit, min_relevance=MIN_RELEVANCE)
+        assert [hit.id for hit in found] == [hit.id for hit in enough[:limit]]
+
+
+class _Recalls:
+    """Finds the same memories in this order for every question."""
+
+    def __init__(self, hits: list[Recalled]) -> None:
+        self._hits = hits
+
+    def recall(self, query: str, *, limit: int) -> list[Recalled]:
+        return self._hits[:limit]
+
+
+def test_what_is_below_the_bar_takes_no_place_in_a_prompt(talk: memwell.Engine):
+    worst_first = talk.recall("What am I allergic to?")[::-1]
+    made = assemble("Allergic?", budget=2000, recaller=_Recalls(worst_first), limit=1, min_relevance=0.1)
+    assert made.receipt.memories == [worst_first[-1].id]
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan"), "much", None])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memwell.errors import InvalidInput
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import rank
-from memwell.longterm.snapshot import NOWHERE, QuantizedVectors, Snapshot, SnapshotEntry, Speakers
+from memwell.longterm.snapshot import NOWHERE, QuantizedVectors, RoundedMatrices, Snapshot, SnapshotEntry, Speakers
 from memwell.longterm.weights import SIGNALS, Weights
 
 
@@ -271,3 +271,12 @@ def test_a_vector_of_another_length_is_refused() -> None:
         snapshot.apply([SnapshotEntry("b", "y", vector=np.ones(2))], ())
     with pytest.raises(InvalidInput, match="finite"):
         snapshot.apply([SnapshotEntry("c", "y", vector=np.array([1.0, np.nan, 0.0]))], ())
+
+
+def test_rounded_matrices_give_nearly_the_same_products():
+    random = np.random.default_rng(3)
+    matrices = [random.standard_normal((40, 12)).astype(np.float32) * scale for scale in (1.0, 0.01)]
+    parts = [random.standard_normal((5, 40)).astype(np.float32), np.zeros((5, 40), np.float32)]
+    parts[1][2, 7] = 1000.0
+    exact = sum(part @ matrix for part, matrix in zip(parts, matrices, strict=True))
+    assert np.abs(RoundedMatrices(matrices).products(parts) - exact).max() < 0.01 * np.abs(exact).max()

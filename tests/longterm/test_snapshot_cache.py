@@ -160,7 +160,7 @@ class Reads:
 
     def __init__(self, index: RecordIndex) -> None:
         self._index = index
-        self.count = 0
+        self.count = self.hits = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
@@ -178,6 +178,7 @@ class Reads:
     def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
         found = self._index.numbered(space, numbers)
         self.count += len(found)
+        self.hits += len(found)
         return found
 
     def metadata(self, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -304,15 +305,36 @@ def test_a_filter_on_other_metadata_reads_it_once(tmp_path: Path):
         reads = Reads(backend.index)
         memory = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads)))
         memory.recall("note 1")
-        reads.count = 0
+        reads.count = reads.hits = 0
         for filters, (where, found) in enumerate(
             [({"n": 7}, 1), ({"n": 8}, 1), ({"n": {"$gt": 26}}, 3), ({"x": 1}, 0)]
         ):
             assert len(memory.recall("note", where=where)) == found
-            reads.count -= found
-            assert reads.count == 30, filters
+            assert reads.count - reads.hits == 30, filters
         backend.index.upsert([replace(_record(40, None), metadata=with_traits({"n": 30}, Traits()))])
         assert len(memory.recall("note", where={"n": {"$gt": 26}})) == 4
+
+
+def test_a_hit_is_read_again_only_after_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_MOST_READ", 40)
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        backend.index.upsert([_record(number, None) for number in range(100)])
+        reads = Reads(backend.index)
+        memory = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads)))
+        assert memory.recall("note 17", weights=BY_WORDS)[0].id == "r17"
+        reads.hits = 0
+        assert memory.recall("note 17", weights=BY_WORDS)[0].id == "r17"
+        assert reads.hits == 0
+        backend.index.upsert([replace(_record(17, None), kind="other")])
+        assert memory.recall("note 17", weights=BY_WORDS)[0].kind == "other"
+        assert reads.hits == 1
+        # When there are too many, those that are not asked for are dropped.
+        for number in (*range(100), 17):
+            assert memory.recall(f"note {number}", weights=BY_WORDS)[0].id == f"r{number}"
+        with memory._snapshots.of(SPACE) as held:
+            assert len(held._read) <= 40
+        backend.index.delete(SPACE, ["r17"])
+        assert "r17" not in [hit.id for hit in memory.recall("note 17", weights=BY_WORDS)]
 
 
 def test_a_filter_that_is_new_sees_what_changed_since_another_was_asked(tmp_path: Path):
@@ -485,6 +507,15 @@ def test_a_file_that_was_cut_off_is_not_read(data: st.DataObject) -> None:
 def test_a_damaged_header_is_not_read(place: int, bits: int) -> None:
     whole = written(SNAPSHOT)
     whole[place] ^= bits
+    assert restored(whole) is None
+
+
+@given(st.data(), st.integers(0, 7))
+def test_a_flipped_bit_of_an_array_is_noticed(data: st.DataObject, bit: int) -> None:
+    whole = written(SNAPSHOT)
+    # Between the header and the arrays there may be bytes that nobody reads.
+    place = data.draw(st.integers(len(whole) // 2, len(whole) - 1))
+    whole[place] ^= 1 << bit
     assert restored(whole) is None
 
 

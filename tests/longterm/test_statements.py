@@ -65,6 +65,25 @@ def test_my_mother_is_the_only_speakers_who_has_a_name(backend: Backend, said: s
     assert told(memory, asked) == [("lives_in", "Cork")]
 
 
+@pytest.mark.parametrize("speaker", ["", "Nora"])
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("My niece lives in Rome.", "my niece"), ("My niece Zoe lives in Rome.", "my niece"),
+        ("My niece is called Zoe. Zoe lives in Rome.", "my niece"), ("My uncle lives in Rome.", "my uncle"),
+        ("My brother-in-law lives in Rome.", "my brother-in-law"), ("我表妹住在Rome。", "我表妹"),
+        ("我表妹住在Rome。", "表妹"), ("我姑姑住在Rome。", "姑姑"), ("我舅舅住在Rome。", "我舅舅"),
+        ("我同事住在Rome。", "我同事"),
+    ],
+)  # fmt: skip
+def test_every_relative_of_the_only_speaker_is_found(backend: Backend, speaker: str, said: str, asked: str) -> None:
+    memory = memory_of(backend, said, "Tom's niece lives in Oslo.", "Tom的姑姑住在Oslo。", speaker=speaker)
+    assert told(memory, asked) == [("lives_in", "Rome")]
+    if speaker:
+        memory.remember(said.replace("Rome", "Bern").replace("Zoe", "Kim"), speaker="Ida", time=SAID)
+        assert told(memory, asked) == []
+
+
 def test_a_name_that_nothing_else_is_known_of_finds_the_relative(backend: Backend) -> None:
     memory = memory_of(backend, "My mother's name is Ann.", "My mother lives in Rome.")
     assert told(memory, "Ann") == told(memory, "mom") == [("lives_in", "Rome")]

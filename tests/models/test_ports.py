@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
-from memwell.messages import Message, ai, human
+from memwell.messages import Message, ai, human, system
 from memwell.models import Completion, as_chat_model, as_embedder, as_reranker
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
@@ -134,6 +135,28 @@ def test_options_reach_a_function_that_names_them():
 
     as_chat_model(everything).complete([human("hi")], temperature=0.5)
     assert seen["temperature"] == 0.5
+
+
+class Prompted:
+    """A model of another library: it takes one text, and answers with a text, or a message that has one."""
+
+    def __init__(self, method: str, answer: Any) -> None:
+        self.heard: list[str] = []
+        setattr(self, method, lambda prompt: self.heard.append(prompt) or answer)
+
+
+@pytest.mark.parametrize("method", ["invoke", "predict"])
+@pytest.mark.parametrize("answer", ["yes", SimpleNamespace(text="yes"), SimpleNamespace(content="yes")])
+def test_a_model_that_takes_a_prompt_hears_the_messages_as_one_text(method: str, answer: Any):
+    model = Prompted(method, answer)
+    chat = as_chat_model(model)
+    assert chat.complete([human("hi")], max_tokens=5).text == "yes"
+    chat.complete([system("Be brief."), human("hi"), ai("hello"), human("who?")])
+    chat.complete([system("简短。"), human("你是谁？")])
+    assert model.heard == ["hi", "Be brief.\n\nUser: hi\n\nAssistant: hello\n\nUser: who?", "简短。\n\n用户：你是谁？"]
+    assert chat.name == "Prompted"
+    with pytest.raises(BadModelOutput, match="answered"):
+        as_chat_model(Prompted(method, 3)).complete([human("hi")])
 
 
 def test_an_async_function_answers():

@@ -223,14 +223,3 @@ def test_no_digest_can_be_made_without_the_key_of_the_space(backend: Backend):
     assert digests[0].isdisjoint(digests[1])
     plain = {blake2b(b"8:countingsecret", digest_size=20).hexdigest(), blake2b(b"secret", digest_size=20).hexdigest()}
     assert plain.isdisjoint(key.removeprefix("embedding.v") for key in digests[0])
-
-
-def test_what_was_stored_under_digests_without_a_key_is_dropped(backend: Backend):
-    backend.kv.put(CACHE_SPACE, "embedding.vabc", b"0" * 64)
-    backend.kv.put(CACHE_SPACE, "embedding.s0", "abc")
-    backend.kv.put(CACHE_SPACE, "embedding.ring", {"next": 1, "used": 1})
-    cache = EmbeddingCache(Counting(), backend.kv, CACHE_SPACE)
-    assert cache.forget(["anything"]) == 0
-    assert keys(backend) == []
-    cache.embed(["a"])
-    assert cache.forget(["a"]) == 1

@@ -45,6 +45,7 @@ class Memo:
     score: float = 0.5
     evidence: tuple[Evidence, ...] = ()
     signals: dict[str, float] = field(default_factory=dict)
+    relevance: float = 1.0
 
 
 class Notebook:
@@ -223,6 +224,34 @@ def test_a_heading_says_when_who_and_whose_word_it_is():
     assert "不是指令" in chinese
     with pytest.raises(InvalidInput, match="en, zh, not 'fr'"):
         assemble("Salut", budget=600, language="fr")
+
+
+def test_ids_with_the_same_ending_are_told_apart_in_a_prompt():
+    """Also those that differ only in characters that a heading may not have."""
+    ids = ("anna-000000001", "otto-000000001", "note 1 #1", "note 1 [1", "lone")
+    memos = [Memo(id_, f"{number} apples on day {number}.") for number, id_ in enumerate(ids)]
+    english = frames(
+        assemble("Hi", budget=900, recaller=Notebook(*memos), documents=[Passage(id="a-lone", text="Map.")])
+    )
+    shown = re.findall(r"#(\S+)$", english[0], re.MULTILINE)
+    assert len(shown) == len(set(shown)) == len(ids) + 1
+    assert all(len(one) <= len("anna-000000001") for one in shown)
+
+
+@pytest.mark.parametrize(("question", "kept"), [("Nuts?", "abc"), ("坚果？", "ab")])
+def test_what_is_far_less_relevant_than_the_best_stays_out(question: str, kept: str):
+    """Chinese questions leave more out; beside a weak best hit, weak ones stay."""
+    relevances = {"a": 0.9, "b": 0.03, "c": 0.02, "d": 0.01}
+
+    def entered(of: float, min_relevance: float = 0.005) -> str:
+        memos = [Memo(id_, f"The {id_} nut.", relevance=of * one) for id_, one in relevances.items()]
+        context = assemble(question, budget=900, recaller=Notebook(*memos), min_relevance=min_relevance)
+        return "".join(sorted(context.receipt.memories))
+
+    assert entered(1.0) == kept
+    assert entered(0.5) == kept
+    assert entered(0.2) == "ab"
+    assert entered(1.0, min_relevance=0.0) == "abcd"
 
 
 def test_a_steady_window_begins_at_the_same_round_for_several_turns():

@@ -102,6 +102,24 @@ def test_what_was_erased_does_not_come_back_when_a_conversation_is_edited(engine
     assert {one.text for one in engine.memories()} == {"I like figs.", "I like kiwis."}
 
 
+def test_what_was_remembered_by_itself_and_erased_is_not_remembered_from_its_conversation(engine: memwell.Engine):
+    said = engine.thread("fruit").add(human("I like figs."), human("I like plums."))
+    engine.remember(said, session="fruit")
+    engine.erase(next(one.id for one in engine.memories() if "plums" in one.text))
+    engine.remember_thread("fruit")
+    assert {one.text for one in engine.memories()} == {"I like figs."}
+    engine.remember(said[1], session="fruit")
+    assert engine.count() == 2, "who says so remembers it again"
+
+
+def test_a_conversation_that_stays_is_not_remembered_again_after_all_was_erased(engine: memwell.Engine):
+    engine.thread("fruit").add(human("I like figs."), human("I like plums."))
+    assert engine.remember_thread("fruit") == 2
+    engine.memory.erase_all()
+    assert engine.remember_thread("fruit") == 0
+    assert engine.count() == 0
+
+
 def test_what_remember_thread_reads_does_not_grow_with_the_conversation(engine: memwell.Engine):
     read: list[int] = []
     log, usual = engine.backend.log, engine.backend.log.read
@@ -578,6 +596,18 @@ def test_a_prompt_holds_the_word_of_whom_it_is_asked_for(engine: memwell.Engine)
     assert [one.id for one in engine.recall("What does Ann eat?", trust=["tool", "model"])] == ["heard"]
     with pytest.raises(InvalidInput, match="trust"):
         engine.recall("What does Ann eat?", trust="nobody")
+
+
+def test_the_profile_in_a_prompt_is_of_those_who_are_trusted(engine: memwell.Engine):
+    engine.remember("I live in Porto.")
+    engine.remember("My name is Mallory and I work at Evil. Evil is great, great, great.", trust="document")
+    engine.facts.correct("user", "likes", "tea")
+    shown = [engine.context("Who am I?", profile="user", trust=one).text() for one in (None, "user", "document")]
+    assert [["Porto" in text, "Evil" in text, "tea" in text] for text in shown] == [
+        [True, True, True],
+        [True, False, True],
+        [False, True, True],
+    ]
 
 
 def test_what_is_erased_is_in_no_cache_whatever_embedder_is_used_now(tmp_path: Path):

@@ -41,6 +41,12 @@ def of_ben(ben: memwell.Engine) -> Federation:
     return Federation(ben, "Ben", {"Ann": SECRET, "Cleo": OTHER})
 
 
+def shared(ann: memwell.Engine, **options: Any) -> str:
+    """What leaves, as words: the rest of a file has digits that are any number."""
+    facts = json.loads(of_ann(ann, **options).export("Ben").partition(b"\n")[0])["facts"]
+    return "; ".join(f"{one['subject']} {one['relation']} {one['object']}" for one in facts)
+
+
 def told(found: Federation, subject: str = "user") -> list[tuple[str, str, str]]:
     return [(one.relation, one.object, one.origin) for one in found.about(subject)]
 
@@ -116,6 +122,42 @@ def test_what_is_private_never_leaves(ann: memwell.Engine, ben: memwell.Engine) 
     assert "Initech" in of_ann(ann).export("Ben").decode(), "it was said openly too"
 
 
+def test_what_another_speaker_said_leaves_only_where_that_is_allowed(ann: memwell.Engine) -> None:
+    ann.remember("I live in Turku.", speaker="Zoe")
+    ann.remember("Ann works at Initech.", speaker="assistant")
+    ann.remember("I am allergic to nuts.", speaker="Ann")
+    ann.remember("I own a canoe.", speaker="user")
+    own = of_ann(ann).export("Ben").decode()
+    assert not any(word in own for word in ("Turku", "Zoe", "Initech"))
+    assert all(word in own for word in ("Oslo", "nuts", "canoe"))
+    assert "Turku" in of_ann(ann, speakers=["zoe"]).export("Ben").decode()
+    ann.remember("Zoe lives in Turku.")
+    assert "Turku" in of_ann(ann).export("Ben").decode(), "Ann said so herself"
+    for wrong in ("Zoe", [None]):
+        with pytest.raises(InvalidInput, match="speaker"):
+            of_ann(ann, speakers=wrong)
+
+
+@pytest.mark.parametrize(
+    ("said", "word", "private"),
+    [
+        ("I am allergic to peanuts.", "peanut", ["peanut", "Peanuts", "peanut's"]),
+        ("I am allergic to roasted peanuts.", "peanut", ["peanut"]),
+        ("我对花生过敏。", "花生", ["花生"]),
+        ("我对花生酱过敏。", "花生", ["花生"]),
+    ],
+)
+def test_what_is_private_is_so_in_every_form_of_the_word(
+    ann: memwell.Engine, said: str, word: str, private: list[str]
+) -> None:
+    ann.remember(said)
+    assert word in of_ann(ann).export("Ben").decode()
+    for one in private:
+        exported = of_ann(ann, private=[one]).export("Ben").decode()
+        assert word not in exported
+        assert "Oslo" in exported
+
+
 def test_own_facts_win(ann: memwell.Engine, ben: memwell.Engine) -> None:
     there = of_ben(ben)
     there.take(of_ann(ann).export("Ben"))
@@ -163,6 +205,125 @@ def test_a_relative_is_private_by_every_usual_word(ann: memwell.Engine, private:
     shared = of_ann(ann, private=[private]).export("Ben")
     assert b"Hull" not in shared
     assert b"Rome" in shared
+
+
+@pytest.mark.parametrize(
+    ("said", "private", "words"),
+    [
+        (
+            ["My mother is called Rosa.", "My mother lives in Nice.", "Rosa works at Fiat."],
+            ["mother", "my mother", "Ann's mother", "mom", "妈妈", "我妈妈", "parent"],
+            ["Rosa", "Nice", "Fiat"],
+        ),
+        (["My mom is called Rosa."], ["mother", "母亲"], ["Rosa"]),
+        (["My father is called Karl.", "My parents live in Nice."], ["mother", "dad"], ["Karl", "Nice"]),
+        (["我妈妈叫李红。", "我妈妈住在天津。"], ["妈妈", "我妈妈", "mother", "parent"], ["李红", "天津"]),
+        (["我姐姐叫李梅。", "李梅住在天津。"], ["姐姐", "sister"], ["李梅", "天津"]),
+        (["My wife is called Greta.", "Greta is 41.", "I am married to Greta."], ["wife", "spouse"], ["Greta", "41"]),
+        (["I am married to Greta."], ["wife"], ["Greta"]),
+        (["My dog is called Rex.", "Rex is 7."], ["dog", "dogs", "pet"], ["Rex", "7"]),
+        (
+            ["My brother is called Luca.", "Luca is 12.", "Luca lives in Bari."],
+            ["sibling", "Luca", "brother"],
+            ["Luca", "12", "Bari"],
+        ),
+        (["My brother Luca is 12.", "Luca lives in Bari."], ["brother"], ["Luca", "12", "Bari"]),
+        (["My therapist lives in Bari."], ["therapist"], ["Bari"]),
+    ],
+)
+def test_a_private_relative_is_so_by_word_name_and_relation(
+    ann: memwell.Engine, said: list[str], private: list[str], words: list[str]
+) -> None:
+    for one in said:
+        ann.remember(one)
+    for one in private:
+        exported = shared(ann, private=[one])
+        assert [word for word in words if word in exported] == [], one
+        assert "Oslo" in exported
+
+
+@pytest.mark.parametrize(
+    ("said", "private", "word"),
+    [
+        ("I am allergic to mice.", "mouse", "mice"),
+        ("I like white mice.", "white mouse", "mice"),
+        ("I like wolves.", "wolf", "wolves"),
+        ("I own a knife.", "knives", "knife"),
+        ("I moved to NewYork.", "New York", "York"),
+        ("I moved to New York.", "NewYork", "York"),
+        ("I work at Red  Cross Italy.", "Red Cross", "Red"),
+        ("I work at Red\nCross Italy.", "Red Cross", "Red"),
+        ("I work at Ｉｎｉｔｅｃｈ.", "initech", "Initech"),
+        ("I moved to München.", "munchen", "nchen"),
+        ("I moved to Tu\u200brin.", "Turin", "rin"),
+        ("I work at Fiat since my divorce.", "divorce", "Fiat"),
+        ("我在IBM公司工作。", "公司", "IBM"),
+    ],
+)
+def test_what_is_private_is_found_however_it_is_written_and_in_the_text_behind_a_fact(
+    ann: memwell.Engine, said: str, private: str, word: str
+) -> None:
+    ann.remember(said)
+    ann.remember("I speak Dutch.")
+    assert word in shared(ann)
+    exported = shared(ann, private=[private])
+    assert word not in exported
+    assert "Dutch" in exported
+
+
+def test_a_private_relation_holds_back_nothing_else_of_a_person(ann: memwell.Engine) -> None:
+    ann.remember("Mia lives in Hull.")
+    ann.remember("Mia works at Fiat.")
+    exported = of_ann(ann, private=["lives_in"]).export("Ben").decode()
+    assert "Hull" not in exported
+    assert "Fiat" in exported
+
+
+@pytest.mark.parametrize("private", ["!?", " "])
+def test_what_is_private_has_a_letter(ann: memwell.Engine, private: str) -> None:
+    with pytest.raises(InvalidInput):
+        of_ann(ann, private=[private])
+
+
+def test_a_picture_may_be_private(ann: memwell.Engine) -> None:
+    assert "Oslo" in of_ann(ann, private=["🥜"]).export("Ben").decode()
+
+
+@pytest.mark.parametrize("tag", ["private", "Private", "PRIVATE"])
+def test_what_was_said_in_private_does_not_show_in_what_was_said_openly(ann: memwell.Engine, tag: str) -> None:
+    ann.remember("I work at Initech.")
+    before = json.loads(of_ann(ann).export("Ben").partition(b"\n")[0])["facts"]
+    ann.remember("I have worked at Initech since 2019.", metadata={tag: True})
+    ann.remember("I work at initech, and I live in Oslo.", metadata={tag: True})
+    ann.remember("I am allergic to nuts.", metadata={tag: True})
+    assert json.loads(of_ann(ann).export("Ben").partition(b"\n")[0])["facts"] == before
+
+
+def test_what_is_over_does_not_leave_though_only_a_private_memory_says_so(ann: memwell.Engine) -> None:
+    ann.remember("I moved to Bergen.", metadata={"private": True})
+    exported = of_ann(ann).export("Ben").decode()
+    assert "Bergen" not in exported
+    assert "Oslo" not in exported
+
+
+def test_relatives_travel_under_the_name_of_the_owner(ann: memwell.Engine, ben: memwell.Engine) -> None:
+    ann.remember("My mother lives in Nice.")
+    ann.remember("我妹妹住在天津。")
+    ann.memory.facts.correct("my father", "lives_in", "Lyon")
+    ann.memory.facts.correct("Ben's brother", "works_at", "Fiat")
+    ben.remember("My mother is 70.")
+    exported, there = of_ann(ann).export("Ben"), of_ben(ben)
+    assert "user" not in exported.decode()
+    there.take(exported)
+    for word in ("my mother", "mother", "user's mother", "Ben's mother"):
+        assert told(there, word) == [("age", "70", "")], word
+    for word in ("my father", "我妹妹"):
+        assert told(there, word) == [], word
+    for word in ("Ann's mother", "ann’s mother", "Ann's mom", "Ann的妈妈"):
+        assert told(there, word) == [("lives_in", "Nice", "Ann")], word
+    assert told(there, "Ann's father") == [("lives_in", "Lyon", "Ann")]
+    assert told(there, "Ann's younger sister") == [("lives_in", "天津", "Ann")]
+    assert told(there, "my brother") == told(there, "Ben's brother") == [("works_at", "Fiat", "Ann")]
 
 
 @pytest.mark.parametrize("private", ["Mia", None, 7, [None]])
@@ -213,3 +374,20 @@ def test_an_export_is_bytes(ann: memwell.Engine, ben: memwell.Engine) -> None:
     exported: Any = of_ann(ann).export("Ben").decode()
     with pytest.raises(InvalidInput, match="an export is bytes"):
         of_ben(ben).take(exported)
+
+
+@pytest.mark.parametrize(
+    ("private", "told", "leaks"),
+    [
+        ("sister", ["My sister is called Halina.", "Halina's dog is called Puszek."], "Puszek"),
+        ("brother", ["My brother is called Tomasz.", "I moved to Krosno with Tomasz."], "Krosno"),
+        ("sister", ["我姐姐叫李梅。", "我和李梅一起住在杭州。"], "杭州"),
+    ],
+)
+def test_what_is_said_with_a_private_persons_name_stays(
+    ann: memwell.Engine, private: str, told: list[str], leaks: str
+) -> None:
+    for one in told:
+        ann.remember(one)
+    assert leaks in shared(ann)
+    assert leaks not in shared(ann, private=[private])

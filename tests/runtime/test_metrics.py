@@ -577,8 +577,8 @@ def test_its_own_parser_reads_all_of_it(engine: Engine):
     assert sorted(below.values()) == list(below.values())
     assert found["memwell_in_flight", ()] == 1
     assert found["memwell_conversations", ()] == 0
-    assert found["memwell_owed", (("work", "words"),)] == 2
-    assert found["memwell_owed", (("work", "jobs"),)] == 4
+    assert found["memwell_pending", (("work", "words"),)] == 2
+    assert found["memwell_pending", (("work", "jobs"),)] == 4
     assert found["memwell_cost_total", (("model", "m"),)] == 2.0
     assert found["memwell_spend_cap", ()] == 9.0
     assert any(name == "memwell_build_info" and ("version", "1.2.3") in labels for name, labels in found)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-import memwell
 from memwell.errors import FileError, InvalidInput
 from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
@@ -222,10 +221,5 @@ def test_a_session_of_agentscope_is_named_for_what_it_is(tmp_path: Path) -> None
     path.write_text(json.dumps({"agent": {"memory": {"content": [[{"name": "ann", "content": "hi"}, []]]}}}))
     with pytest.raises(InvalidInput, match="JSONSession"):
         detect(path)
-    with (
-        memwell.open("memory:", embedder=None, work=False) as memory,
-        pytest.raises(InvalidInput, match="by their URL"),
-    ):
-        memory.import_file(path, format="agentscope")
     path.write_text(json.dumps([{"memory": "Ann likes tea.", "metadata": {"memory": {}}}]))
     assert detect(path) == "mem0"

@@ -92,6 +92,28 @@ def test_work_goes_on_after_another_worker_was_at_it(tmp_path: Path):
         assert _wait_until(lambda: two.backend.kv.scan(REGISTRY).items == [])
 
 
+class _Counting(HashEmbedder):
+    """Counts the texts it was given, and takes a moment for each call, as a model does."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.given: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.given += texts
+        time.sleep(0.02)
+        return super().embed(texts)
+
+
+def test_flush_and_the_worker_embed_no_text_twice(tmp_path: Path):
+    counting = _Counting()
+    with memwell.open(tmp_path / "app.db", embedder=counting) as m:
+        m.remember([f"This is note {n} of mine." for n in range(500)])
+        m.flush()
+        assert _wait_until(lambda: m.pending().vectors == 0)
+    assert len(counting.given) == len(set(counting.given)) == 500
+
+
 def _lengths(m: memwell.Engine, *spaces: str) -> list[int]:
     return [m.backend.index.info(memwell.Space(space)).vectors for space in spaces]
 

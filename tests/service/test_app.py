@@ -105,6 +105,11 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
 
 @pytest.fixture(scope="module")
 def bad_tokens(tenants: Tenants) -> dict[str, str | None]:
+    return tokens_refused(tenants)
+
+
+def tokens_refused(tenants: Tenants) -> dict[str, str | None]:
+    """Whom a service must not let in, each with a reason of its own."""
     good = tenants.run.token()
     return {
         "none": None,

@@ -76,14 +76,6 @@ def test_a_name_goes_before_what_may_be_anything(path: bytes, name: str):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "name"),
-    [("GET", b"/v1/owed", "pending"), ("POST", b"/v1/settle", "flush"), ("POST", b"/v1/mend", "repair")],
-)
-def test_an_earlier_address_still_answers(method: str, path: bytes, name: str):
-    assert ROUTER.find(path, method) == (OPERATIONS[name], {}, (method,))
-
-
-@pytest.mark.parametrize(
     "path", [b"", b"/", b"/v1", b"/v1/threads//messages", b"/v1/x", b"/v1/threads/a/b/c/d/e/f", b"*"]
 )
 def test_what_is_no_address_has_no_methods(path: bytes):

@@ -375,7 +375,7 @@ def test_a_key_that_expires_is_not_trusted_longer(backend: Backend, clock: Clock
 
 def test_keys_are_near_where_the_home_is_a_file(tmp_path: Path, clock: Clock):
     url = single_url(tmp_path)
-    for number, parts in enumerate((f"kv={url}", f"log={url}", f"blobs=files:{tmp_path}/media")):
+    for number, parts in enumerate((f"kv={url}", f"log={url}")):
         with open_backend(f"{tmp_path}/{number}.db,{parts}") as store:
             keys = Keys(store, clock)
             keys.watch()

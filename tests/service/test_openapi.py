@@ -72,7 +72,7 @@ def faults_of(route: Operation) -> list[str]:
         "markup": "``" not in text,
         "its answer is missing": str(route.status) in told["responses"],
         "refusals are missing": {"422", "500", "503"} <= set(told["responses"]),
-        "the key": ("401" in told["responses"]) == (route.scope != ANYONE),
+        "the key": ("401" in told["responses"]) == (route.scope != ANYONE or route.takes is not None),
         "the places of the address": places == {part[1:-1] for part in route.parts if part.startswith("{")},
         "the body": ("requestBody" in told) == has_body,
         "an answer is not described": all(one["description"] for one in told["responses"].values()),

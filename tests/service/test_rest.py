@@ -36,7 +36,7 @@ from memwell.service.rest import label_of
 from tests.knowledge.bench import HANDBOOK
 from tests.knowledge.reading.conftest import pdf_of
 from tests.media_files import film, picture, sound, wav
-from tests.service.asking import ask, ended, key_of, send, service_at
+from tests.service.asking import ask, asked_with, ended, key_of, send, service_at
 from tests.service.waiting import PATIENCE_S
 
 
@@ -742,7 +742,7 @@ def test_a_page_is_fetched_in_a_job(service: Service, ann: Key, public: str):
     job = fetched(service, ann, f"{public}/tea#part")
     assert job.result is not None, job.problem
     assert (job.status, job.result["added"]) == ("done", [f"{public}/tea"])
-    kept = ask(service, ann, "documents").documents[0]
+    kept = ask(service, ann, "documents").items[0]
     assert (kept.title, kept.metadata["from"]) == ("Tea", "web")
     entry = service.log.entries().items[0]
     assert (entry.action, entry.targets) == ("fetch_document", (kept.id, job.id))
@@ -880,3 +880,12 @@ def test_bytes_are_never_served_as_what_only_an_import_calls_them():
     assert type_of(b"<html><script>alert(1)</script>", "image/png") == "application/octet-stream"
     assert type_of(picture(), "text/html") == "image/png"
     assert type_of(picture("JPEG"), "image/png") == "image/jpeg"
+
+
+def test_who_is_told_that_something_was_created_finds_it(service: Service, bob: Key):
+    stored = asked_with(service, bob, OPERATIONS["remember"], {}, {"content": "Bob lives in Lyon."})
+    refused = asked_with(service, bob, OPERATIONS["remember"], {}, {"content": "ok"})
+    assert isinstance(stored.body, bytes)
+    assert isinstance(refused.body, bytes)
+    assert (stored.status, len(json.loads(stored.body)["ids"])) == (201, 1)
+    assert (refused.status, json.loads(refused.body)["ids"]) == (200, [])

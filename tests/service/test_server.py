@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import ssl
+import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -94,6 +95,25 @@ def test_a_body_too_large_is_refused_before_it_is_sent(run: Running):
     assert waiting.status == 413
     piece = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
     assert run.first(head + b"Transfer-Encoding: chunked\r\n\r\n", more=[piece] * 4).status == 413
+
+
+def test_a_body_of_too_many_values_is_refused_before_it_is_sent(tmp_path: Path):
+    with running(tmp_path / "s.db", serve_max_json_mb=10) as run:
+        head = f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token()}\r\n".encode()
+        said = head + b"Content-Length: 9000000\r\n\r\n" + b'{"content":"x","metadata":{"a":['
+        refused = run.first(said, more=[b"1," * 32_768] * 16)
+        assert (refused.status, refused.code) == (413, "too-large")
+        # In texts they do not tell apart what is a value, so they count as well.
+        assert run.first(said, more=[b"[{" * 32_768] * 16).status == 413
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_who_sends_all_of_a_body_too_large_reads_the_refusal(run: Running, chunked: bool):
+    line = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE_S)
+    body = (b"a" * 65_536 for _ in range(300)) if chunked else b"a" * 20_000_000
+    line.request("POST", "/v1/memories", body, {"Authorization": f"Bearer {run.token()}"}, encode_chunked=chunked)
+    assert line.getresponse().status == 413
+    line.close()
 
 
 def test_who_waits_for_a_word_before_the_body_gets_it(run: Running):
@@ -338,6 +358,24 @@ def test_an_address_that_is_taken_is_named_before_anything_is_done():
 )
 def test_where_a_browser_finds_it(settings: Settings, address: str):
     assert address_of(settings, 80) == address
+
+
+def test_threads_take_turns_often_while_it_serves():
+    class Over(Exception):
+        pass
+
+    noted, before = list[float](), sys.getswitchinterval()
+
+    def ready(address: str) -> None:
+        noted.append(sys.getswitchinterval())
+        raise Over
+
+    with service_at() as service:
+        service.settings = Settings(serve_port=0, serve_log="off")
+        with pytest.raises(Over):
+            serve(service, ready=ready)
+    assert noted == [pytest.approx(0.0005)]
+    assert sys.getswitchinterval() == before
 
 
 def test_the_first_key_is_made_once_and_logged():

@@ -11,8 +11,7 @@ from memwell.longterm.memory import Memory
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage import open_backend
-from memwell.storage.composed import Attached, Bytes, ComposedBackend, Part, StoreVectors
-from memwell.storage.files import FileBlobs
+from memwell.storage.composed import Attached, ComposedBackend, Part
 from memwell.storage.protocols import ABILITIES, Backend
 from memwell.storage.redis import RedisBackend
 from memwell.storage.sqlite import SqliteBackend
@@ -30,21 +29,22 @@ from memwell.testing.conformance import (
 from memwell.testing.conformance.suite import Clock
 from tests.engines import milvus, postgres, redis
 from tests.engines.redis import single_url
+from tests.engines.vectors import StoreVectors
 
 
 def composed(path: str | Path, *, clock: Clock) -> ComposedBackend:
-    """Rows in one file, vectors searched in another, bytes in a folder."""
+    """Rows in one file, vectors searched in another."""
     home = Path(path)
     # The suites expect of so few vectors that they are searched exactly, and so they are.
     engine = Attached(lambda: StoreVectors(SqliteBackend(f"{home}.vectors"), "exact"), "exact", "a file")
-    blobs = FileBlobs(f"{home}.blobs")
-    return ComposedBackend(SqliteBackend(home, clock=clock), index=engine, blobs=Bytes(lambda: blobs, "a folder"))
+    return ComposedBackend(SqliteBackend(home, clock=clock), index=engine)
 
 
 def composed_anew(path: str | Path, *, clock: Clock) -> ComposedBackend:
     """The same, reconciled after the process before was killed."""
     backend = composed(path, clock=clock)
-    backend.reconcile()
+    assert backend.follower is not None
+    backend.follower.reconcile()
     return backend
 
 
@@ -108,12 +108,11 @@ TALK = Thread(HOME, "talk")
 
 
 def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBackend:
-    """The home, conversations and values in Redis, vectors searched in a file, blobs in a folder."""
+    """The home, conversations and values in Redis, vectors searched in a file."""
     part = Part(follower, "a server")
-    blobs = FileBlobs(place / "blobs")
     # The suites expect of so few vectors that they are searched exactly, and so they are.
     engine = Attached(lambda: StoreVectors(SqliteBackend(place / "vectors.db"), "exact"), "exact", "a file")
-    return ComposedBackend(home, log=part, kv=part, index=engine, blobs=Bytes(lambda: blobs, "a folder", "files"))
+    return ComposedBackend(home, log=part, kv=part, index=engine)
 
 
 def opened(place: Path, clock: Clock) -> ComposedBackend:
@@ -125,7 +124,8 @@ def opened_in_child(path: str, *, clock: Clock) -> ComposedBackend:
     place = Path(path)
     place.mkdir(exist_ok=True)
     backend = around(postgres.opened(path, clock), redis.open_at(path, clock=clock), place)
-    backend.reconcile()
+    assert backend.follower is not None
+    backend.follower.reconcile()
     return backend
 
 
@@ -236,16 +236,13 @@ def test_every_part_says_what_it_is_and_whether_it_answers(two: tuple[ComposedBa
     parts = two[0].facts()["parts"]
     assert {name: (part["kind"], part["answers"]) for name, part in parts.items()} == {
         "home": ("postgresql", True), "log": ("redis", True), "kv": ("redis", True), "index": ("sqlite", True),
-        "blobs": ("files", True),
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("index", ["milvus", "postgresql"])
-def test_a_url_puts_every_part_in_its_place(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_url_puts_every_part_in_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("memwell.storage.registry.ASK_ENGINE_ABOVE", 0)
-    engine = milvus.lite_url(tmp_path) if index == "milvus" else postgres.store_url(tmp_path / "vectors")
     follower = redis.single_url(tmp_path)
-    url = f"{postgres.store_url(tmp_path)},log={follower},kv={follower},index={engine},blobs=files:{tmp_path}/media"
+    url = f"{postgres.store_url(tmp_path)},log={follower},kv={follower},index={milvus.lite_url(tmp_path)}"
     with open_backend(url) as store:
         assert isinstance(store, ComposedBackend)
         with store.transaction():
@@ -253,12 +250,12 @@ def test_a_url_puts_every_part_in_its_place(index: str, tmp_path: Path, monkeypa
         write(store, "second")
         assert store.follower is not None
         store.follower.catch_up(HOME)
-        assert store.index.info(HOME).search == index
+        assert store.index.info(HOME).search == "milvus"
         assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0], limit=1)] == ["first"]
         store.index.delete(HOME, ["first"])
         assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0])] == ["second"]
         kinds = {name: part["kind"] for name, part in store.facts()["parts"].items()}
-        assert kinds == {"home": "postgresql", "log": "redis", "kv": "redis", "index": index, "blobs": "files"}
+        assert kinds == {"home": "postgresql", "log": "redis", "kv": "redis", "index": "milvus"}
     both = ["first", "second"]
     with open_backend(url) as again:
         assert seen(again) == [both, both, both, ["second"], both]

@@ -1,8 +1,7 @@
-"""Bytes in a folder: whole or not there, and each space its own."""
+"""Locked files, files replaced as a whole, and bounded folders."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import signal
@@ -18,9 +17,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memwell.errors import BackendError, ConfigurationError, InvalidInput, NotFound
-from memwell.records import Space
-from memwell.storage.files import BoundedFolder, FileBlobs, locked, open_plain, replace_file
+from memwell.storage.files import BoundedFolder, locked, open_plain, replace_file
 from memwell.testing.conformance.backend import in_threads
 
 # Processes and threads take turns, and a dead one holds nobody up.
@@ -146,46 +143,6 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path):
     with pytest.raises(OSError, match=r"a\.json\.new"):
         replace_file(file, b"new")
     assert file.read_bytes() == b"old"
-
-
-HOME = Space("home")
-
-
-def test_a_write_that_was_cut_short_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    blobs = FileBlobs(tmp_path)
-    blobs.put(HOME, b"whole")
-
-    def cut(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", cut)
-    with pytest.raises(BackendError, match="No space left"):
-        blobs.put(HOME, b"cut short")
-    monkeypatch.undo()
-    assert blobs.scan(HOME).items == [hashlib.sha256(b"whole").hexdigest()]
-    [place] = {file.parent for file in tmp_path.rglob("*") if file.is_file()}
-    (place / f"{'0' * 64}.part").write_bytes(b"left by a crash")
-    assert len(blobs.scan(HOME).items) == 1
-    with pytest.raises(NotFound):
-        blobs.get(HOME, "0" * 64)
-
-
-def test_a_damaged_file_is_noticed(tmp_path: Path):
-    blobs = FileBlobs(tmp_path)
-    digest = blobs.put(HOME, b"as it was")
-    [file] = [file for file in tmp_path.rglob("*") if file.is_file()]
-    file.write_bytes(b"as it is!")
-    with pytest.raises(BackendError, match="damaged"):
-        blobs.get(HOME, digest)
-
-
-def test_what_is_no_folder_is_refused(tmp_path: Path):
-    (tmp_path / "file").write_bytes(b"")
-    for wrong in (tmp_path / "file", tmp_path / "file" / "under", "a\0b"):
-        with pytest.raises(ConfigurationError, match="folder for blobs"):
-            FileBlobs(wrong)
-    with pytest.raises(InvalidInput):
-        FileBlobs(tmp_path).get(HOME, "../../file")
 
 
 # A bounded folder keeps within its limits. Processes and kills are tested with the cache that uses it.

@@ -18,13 +18,12 @@ from memwell.records import DEFAULT_SPACE, Record, Space, Thread
 from memwell.runtime.transfer import move
 from memwell.settings import Settings
 from memwell.storage.arguments import REMEMBERED
-from memwell.storage.composed import Bytes, Part
-from memwell.storage.files import FileBlobs
+from memwell.storage.composed import Part
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import check_parts, close_shared, forget_parts, open_backend, shared_backend
 from memwell.storage.sqlite import SqliteBackend
 from tests.commands import running
-from tests.engines import postgres, redis
+from tests.engines import milvus, postgres, redis
 from tests.ports import closed_port
 
 
@@ -80,20 +79,20 @@ def test_settings_reach_the_store(tmp_path: Path):
 
 
 def test_the_settings_name_parts_too_and_the_url_wins(tmp_path: Path):
-    chosen = Settings(blobs_url=f"files:{tmp_path}/settings", index_url="memory:")
-    for url in (tmp_path / "a.db", str(tmp_path / "a.db"), f"{tmp_path}/b.db,blobs=files:{tmp_path}/url"):
+    server, other = redis.single_url(tmp_path), redis.single_url(tmp_path / "other")
+    chosen = Settings(log_url=server, kv_url=server)
+    for url, kv in ((tmp_path / "a.db", server), (f"{tmp_path}/a.db", server), (f"{tmp_path}/b.db,kv={other}", other)):
         with open_backend(url, settings=chosen) as backend:
             places = {name: part["place"] for name, part in backend.facts()["parts"].items()}
-        assert places["index"] == "memory:"
-        assert places["blobs"] == f"files:{tmp_path}/{'url' if 'url' in str(url) else 'settings'}"
+        assert (places["log"], places["kv"]) == (server, kv)
 
 
 @pytest.mark.parametrize(
     ("url", "word"),
     [
-        ("sqlite:s.db,blob=files:media", "'blob'"),
+        ("sqlite:s.db,blobs=files:media", "'blobs'"),
         ("s.db,logs=redis://h:1", "'logs'"),
-        ("s.db,blobs=files:media,Log=redis://h:1", "'Log'"),
+        ("s.db,index=milvus:v.db,Log=redis://h:1", "'Log'"),
         ("s.db, log=redis://h:1", "' log'"),
         ("postgresql://u:pass,secret=x@host/db", ""),
     ],
@@ -102,7 +101,7 @@ def test_a_misspelt_part_is_no_file_name(url: str, word: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError) as raised:
         open_backend(url)
-    assert f"unknown part {word}".rstrip() + "; parts are log, kv, index, blobs" in str(raised.value)
+    assert f"unknown part {word}".rstrip() + "; parts are log, kv, index" in str(raised.value)
     assert "pathlib.Path" in str(raised.value)
     assert "secret" not in str(raised.value)
     assert list(tmp_path.iterdir()) == []
@@ -120,11 +119,11 @@ def test_a_path_with_something_like_a_part_is_given_as_a_path(tmp_path: Path):
         ("milvus://u:secret@host", "searches for a store"), ("a.db,log=sqlite:b.db", "home store or in Redis"),
         ("a.db,kv=postgresql://u:secret@h/d", "home store or in Redis"),
         ("redis://u:secret@h,index=milvus:v.db", "home in SQLite or PostgreSQL"),
-        ("a.db,index=milvus:v.db,index=memory:", "index twice"), ("a.db,blobs=", "nothing"),
-        ("a.db,blobs=milvus:v.db", "files:path"), ("a.db,blobs=ftp://u:secret@h", "files:path"),
+        ("a.db,index=milvus:v.db,index=milvus:w.db", "index twice"), ("a.db,kv=", "nothing"),
+        ("a.db,index=sqlite:b.db", "milvus:path.db"), ("a.db,index=ftp://u:secret@h", "milvus:path.db"),
         ("a.db,index=faiss:x", "milvus:path.db"), ("mysql://u:secret@host/db", "unknown kind"),
         ("mysql://host/db?password=secret", "unknown kind"), ("mysql://secret@host/db", "unknown kind"),
-        (",index=memory:", "path of a file"),
+        (",index=milvus:v.db", "path of a file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_composed_is_told_so_without_secrets(
@@ -193,9 +192,9 @@ SAID = [human("Where is the tea?")]
 
 @pytest.fixture
 def urls(tmp_path: Path) -> tuple[str, str, str]:
-    """A home, and the same with conversations and values in Redis, or with bytes in a folder."""
+    """A home, and the same with conversations and values in Redis, or with conversations alone."""
     home, server = f"sqlite:{tmp_path}/t.db", redis.single_url(tmp_path)
-    return home, f"{home},log={server},kv={server}", f"{home},blobs=files:{tmp_path}/media"
+    return home, f"{home},log={server},kv={server}", f"{home},log={server}"
 
 
 def refusal(url: str | Path, settings: Settings | None = None) -> str:
@@ -208,7 +207,7 @@ def test_a_store_does_not_open_without_its_parts(urls: tuple[str, str, str], tmp
     home, whole, _ = urls
     with open_backend(whole) as store:
         store.log.append(TALK, SAID)
-    for alone in (home, tmp_path / "t.db", f"{home},index=memory:"):
+    for alone in (home, tmp_path / "t.db", f"{home},index={milvus.lite_url(tmp_path)}"):
         said = refusal(alone)
         assert "this store keeps its log and kv elsewhere" in said
         assert ",log=redis://" in said
@@ -226,34 +225,26 @@ def test_the_way_to_write_it_shows_no_secret(tmp_path: Path):
 
 
 def test_a_part_of_another_store_is_noticed(urls: tuple[str, str, str], tmp_path: Path):
-    _, whole, bytes_ = urls
+    _, whole, _ = urls
     open_backend(whole).close()
     other = redis.single_url(tmp_path / "other")
     said = refusal(whole.rpartition(",kv=")[0] + f",kv={other}")
     assert "the kv at " in said
     assert "is not the kv of this store: that was at redis://" in said
-    forget_parts(whole.partition(",")[0])
-    open_backend(bytes_).close()
-    assert f"the blobs at files:{tmp_path}/b is not the blobs of this store" in refusal(bytes_[:-5] + "b")
 
 
 def test_a_part_that_lost_what_it_held_is_noticed(tmp_path: Path):
-    url = f"{tmp_path}/t.db,blobs=files:{tmp_path}/media"
-    open_backend(url).close()
-    (tmp_path / "media").rename(tmp_path / "away")
-    assert "it is empty or was replaced" in refusal(url)
-    (tmp_path / "media").rmdir()
-    (tmp_path / "away").rename(tmp_path / "elsewhere")
-    # The same folder in another place is the same part, and its new place is remembered.
-    open_backend(f"{tmp_path}/t.db,blobs=files:{tmp_path}/elsewhere").close()
-    assert "/elsewhere (" in refusal(tmp_path / "t.db")
+    with SqliteBackend(tmp_path / "t.db") as home, MemoryBackend() as part, MemoryBackend() as empty:
+        check_parts(home, "t.db", {"kv": Part(part, "redis://here")})
+        with pytest.raises(ConfigurationError, match="it is empty or was replaced"):
+            check_parts(home, "t.db", {"kv": Part(empty, "redis://here")})
+        # The same part in another place is known, and its new place is remembered.
+        check_parts(home, "t.db", {"kv": Part(part, "redis://elsewhere")})
+    assert ",kv=redis://elsewhere (" in refusal(tmp_path / "t.db")
 
 
 def test_a_part_is_not_added_to_what_the_home_holds(urls: tuple[str, str, str], tmp_path: Path):
-    home, whole, bytes_ = urls
-    with open_backend(home) as store:
-        store.blobs.put(HOME, b"picture")
-    assert "already holds blobs" in refusal(bytes_)
+    home, whole, _ = urls
     with open_backend(home) as store:
         store.log.append(TALK, SAID)
         store.kv.put(HOME, "likes", "tea")
@@ -261,45 +252,40 @@ def test_a_part_is_not_added_to_what_the_home_holds(urls: tuple[str, str, str], 
     said = refusal(f"{home},kv={whole.rpartition('=kv')[2].rpartition(',kv=')[2]}")
     assert "already holds values" in said
     assert f"memwell move {home} NEW,kv=redis://" in said
-    assert "already holds blobs" in refusal(tmp_path / "t.db", Settings(blobs_url=f"files:{tmp_path}/media"))
+    assert "already holds values" in refusal(tmp_path / "t.db", Settings(kv_url=redis.single_url(tmp_path)))
     with open_backend(home) as store:
         assert len(store.log.read(TALK)) == 1
 
 
-def test_parts_may_be_added_while_there_is_nothing_to_lose(urls: tuple[str, str, str]):
-    home, whole, bytes_ = urls
+def test_parts_may_be_added_while_there_is_nothing_to_lose(urls: tuple[str, str, str], tmp_path: Path):
+    home, whole, talk = urls
     with open_backend(home) as store:
         store.index.upsert([Record(id="r", text="tea", space=HOME, vector=[1.0, 2.0])])
-    open_backend(bytes_).close()
-    both = whole + bytes_.removeprefix(home)
-    with open_backend(both) as store:
+    with open_backend(talk) as store:
         store.log.append(TALK, SAID)
-        store.blobs.put(HOME, b"picture")
+    with open_backend(whole) as store:
+        store.kv.put(HOME, "likes", "tea")
         assert store.check() == []
-    assert "blobs" in refusal(whole)
-    assert "log and kv" in refusal(bytes_)
-    open_backend(both + ",index=memory:").close()
-    open_backend(both).close()
+    assert "its kv elsewhere" in refusal(talk)
+    open_backend(f"{whole},index={milvus.lite_url(tmp_path)}").close()
+    open_backend(whole).close()
 
 
 def test_the_notes_are_nobodys(urls: tuple[str, str, str]):
-    home, whole, bytes_ = urls
-    with open_backend(whole + bytes_.removeprefix(home)) as store:
+    with open_backend(urls[1]) as store:
         assert store.spaces().items == []
-        store.reconcile()  # type: ignore[attr-defined]
         assert store.check() == []
-    open_backend(whole + bytes_.removeprefix(home)).close()
 
 
 def test_a_store_that_never_had_parts_has_no_note(tmp_path: Path):
-    for url in (f"{tmp_path}/t.db", f"{tmp_path}/t.db,index=memory:"):
+    for url in (f"{tmp_path}/t.db", f"{tmp_path}/t.db,index={milvus.lite_url(tmp_path)}"):
         with open_backend(url) as store:
             assert store.spaces().items == []
             assert store.kv.get(REMEMBERED, "parts") is None
 
 
 def test_what_cannot_be_written_opens(tmp_path: Path):
-    url = f"sqlite:{tmp_path}/t.db,blobs=files:{tmp_path}/media"
+    url = f"sqlite:{tmp_path}/t.db,log={redis.single_url(tmp_path)}"
     with SqliteBackend(tmp_path / "t.db") as home:
         home.kv.put(HOME, "likes", "tea")
         home.seal("for the test")
@@ -312,7 +298,7 @@ def test_what_cannot_be_written_opens(tmp_path: Path):
     os.chmod(tmp_path / "t.db", 0o444)
     with open_backend(url) as store:
         assert store.kv.get(HOME, "likes") is not None
-    assert "blobs" in refusal(tmp_path / "t.db")
+    assert "its log elsewhere" in refusal(tmp_path / "t.db")
 
 
 def test_parts_are_forgotten_on_purpose(urls: tuple[str, str, str], tmp_path: Path):
@@ -342,39 +328,39 @@ def test_a_store_moves_into_parts_and_back(urls: tuple[str, str, str], tmp_path:
         parts.kv.put(HOME, "likes", "coffee")
 
 
-def test_two_who_open_it_first_agree(tmp_path: Path):
-    folder = FileBlobs(tmp_path / "media")
+def test_two_who_open_it_first_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    there, other = MemoryBackend(), Part(MemoryBackend(), "redis://other")
+    part, put = Part(there, "redis://there"), there.kv.put
     with SqliteBackend(tmp_path / "t.db") as mine, SqliteBackend(tmp_path / "t.db") as theirs:
 
-        def open_late() -> FileBlobs:
-            # The other was quicker.
-            if theirs.kv.get(REMEMBERED, "parts") is None:
-                check_parts(theirs, "t.db", {"blobs": Bytes(lambda: folder, "files:media")})
-            return folder
+        def put_late(*args: Any, **options: Any) -> Any:
+            # Another process was quicker, with another part.
+            monkeypatch.setattr(there.kv, "put", put)
+            check_parts(theirs, "t.db", {"kv": other})
+            return put(*args, **options)
 
-        check_parts(mine, "t.db", {"blobs": Bytes(open_late, "files:media")})
-        check_parts(mine, "t.db", {"blobs": Bytes(lambda: folder, "files:media")})
-        other = FileBlobs(tmp_path / "other")
-        with pytest.raises(ConfigurationError, match="not the blobs of this store"):
-            check_parts(theirs, "t.db", {"blobs": Bytes(lambda: other, "files:other")})
+        monkeypatch.setattr(there.kv, "put", put_late)
+        with pytest.raises(ConfigurationError, match="not the kv of this store: that was at redis://other"):
+            check_parts(mine, "t.db", {"kv": part})
+        check_parts(mine, "t.db", {"kv": other})
 
 
 def test_the_command_says_so_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    open_backend(f"{tmp_path}/t.db,blobs=files:{tmp_path}/media").close()
+    place = redis.single_url(tmp_path)
+    open_backend(f"{tmp_path}/t.db,kv={place}").close()
     run = running(capsys, monkeypatch, tmp_path)
     for command in (("doctor", "-s", "t.db"), ("threads", "-s", "t.db"), ("move", "t.db", "new.db")):
         done = run(*command)
         assert (done.code, done.err.count("\n")) == (1, 1)
-        assert f"open it as t.db,blobs=files:{tmp_path}/media" in done.err
+        assert f"open it as t.db,kv={place}" in done.err
 
 
 def test_a_home_in_postgres_remembers_too(tmp_path: Path):
     home = postgres.store_url(tmp_path)
-    open_backend(f"{home},blobs=files:{tmp_path}/media").close()
-    said = refusal(home)
-    assert "this store keeps its blobs elsewhere" in said
+    open_backend(f"{home},log={redis.single_url(tmp_path)}").close()
+    assert "this store keeps its log elsewhere" in refusal(home)
 
 
 def test_conversations_may_go_to_redis_while_the_home_has_memories_alone(tmp_path: Path):
@@ -406,13 +392,14 @@ def test_one_file_is_one_store_however_it_is_named(tmp_path: Path, monkeypatch: 
 
 def test_a_store_of_several_parts_is_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    place = redis.single_url(tmp_path)
     names: list[Any] = [
-        "app.db,blobs=files:bytes,index=memory:",
-        "sqlite:./app.db,index=memory:,blobs=files:bytes",
-        f"{tmp_path / 'app.db'},blobs=files:bytes,index=memory:",
+        f"app.db,kv={place},index=milvus:v.db",
+        f"sqlite:./app.db,index=milvus:v.db,kv={place}",
+        f"{tmp_path / 'app.db'},kv={place},index=milvus:v.db",
     ]
     assert len({id(shared_backend(name)) for name in names}) == 1
-    assert shared_backend(names[0]) is not shared_backend("app.db,blobs=files:bytes")
+    assert shared_backend(names[0]) is not shared_backend(f"app.db,kv={place}")
     (tmp_path / "app.db").unlink()
     first = shared_backend(names[0])
     assert first is shared_backend(names[1]), "whoever deletes the file means a new one"

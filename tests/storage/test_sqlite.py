@@ -225,3 +225,15 @@ def test_only_the_owner_may_read_a_store_and_the_files_next_to_it(tmp_path: Path
     finally:
         os.umask(before)
     assert modes == dict.fromkeys(("a.db", "a.db-wal", "a.db-shm"), 0o600)
+
+
+def test_no_erased_word_is_left_in_the_free_space_of_a_page(tmp_path: Path):
+    texts = {str(number): f"The canary{number:05d}x sings at {number} o'clock." for number in range(1_000)}
+    with SqliteBackend(tmp_path / "store.db") as store:
+        store.index.upsert([Record(id=id_, text=text, space=HOME) for id_, text in texts.items()])
+        store.index.upsert([Record(id="kept", text="bees", space=HOME)])
+        for start in range(0, 1_000, 100):
+            store.index.delete(HOME, list(texts)[start : start + 100])
+        store.scrub()
+        content = (tmp_path / "store.db").read_bytes()
+        assert [text for text in texts.values() if text.split()[1].encode() in content] == []

@@ -46,8 +46,8 @@ def test_a_password_in_the_query_is_not_shown(scheme: str, host: str, password: 
 
 @given(users, passwords, passwords)
 def test_no_part_shows_its_password(user: str, first: str, second: str):
-    shown = without_secrets(f"postgresql://{user}:{first}@db/name,log=redis://:{second}@cache,blobs=files:a@b")
-    assert shown == f"postgresql://{user}:***@db/name,log=redis://:***@cache,blobs=files:a@b"
+    shown = without_secrets(f"postgresql://{user}:{first}@db/name,log=redis://:{second}@cache,index=milvus:v.db")
+    assert shown == f"postgresql://{user}:***@db/name,log=redis://:***@cache,index=milvus:v.db"
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,6 @@ app.add_typer(keys_app, name="keys")
 app.add_typer(memories.app)
 app.add_typer(upkeep.app)
 app.add_typer(demo.bench, name="bench")
-app.add_typer(upkeep.batch, name="batch")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -255,7 +255,6 @@ def recall_command(
     data: Annotated[Path, typer.Argument(help="LoCoMo, LongMemEval, or the common form, as JSON. 数据集文件。")],
     keep: Annotated[Path, typer.Option(help="Where the raw rankings go. 原始排名存放处。")] = Path("memwell-bench"),
     queries: Annotated[int | None, typer.Option(help="Only this many of each store. 每个库只问几个。")] = None,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="How many processes. 进程数。")] = 1,
     note_in: Annotated[
         str | None, typer.Option(help="A store whose overview shall show the result. 在哪个存储的概览中显示结果。")
     ] = None,
@@ -266,7 +265,7 @@ def recall_command(
     if note_in is not None:
         check_exists(note_in)
     with progress_bar(say("measuring")) as progress:
-        run = evaluate(data, progress=progress, most_queries=queries, workers=workers)
+        run = evaluate(data, progress=progress, most_queries=queries)
     screen = console()
     screen.print(
         say("measured", data=one_line(run.data), stores=run.stores, units=f"{run.units:,}", queries=f"{run.queries:,}")

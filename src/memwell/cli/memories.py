@@ -22,6 +22,7 @@ from memwell.cli.stores import (
     check_at_hand,
     check_exists,
     check_export,
+    is_encrypted_file,
     is_served,
     naming_file,
     opened,
@@ -43,11 +44,11 @@ from memwell.errors import ConfigurationError, InvalidInput, NotFound
 from memwell.longterm.audit import Repaired
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
-from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
+from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
 from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
-from memwell.storage.protocols import ENCRYPTED
+from memwell.storage.scrubbing import scrub_pending
 from memwell.storage.urls import without_secrets
 from memwell.values import check_text, shown
 
@@ -59,6 +60,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 _SQLITE = b"SQLite format 3\0"
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Until nothing is left in the store's files. 等到存储文件中也不再留存。")
+]
 
 
 @app.command("remember")
@@ -124,9 +128,11 @@ def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
 
 
 @app.command("flush")
-@app.command("settle", hidden=True, deprecated="Use memwell flush.")  # pyright: ignore[reportArgumentType]
 def flush_command(store: Store, space: SpaceOption = None) -> None:
-    """Do all pending work: words, facts, vectors. 完成待处理的工作：词索引、事实、向量。"""
+    """Do all pending work: words, facts, vectors, and removing what was erased from the files.
+
+    完成待处理的工作：词索引、事实、向量，并从文件中清除已删除的内容。
+    """
     check_exists(store)
     left = done = 0
     with opened(store, space, work=False) as engine:
@@ -141,7 +147,10 @@ def flush_command(store: Store, space: SpaceOption = None) -> None:
             before = memory.pending().vectors
             left += _flushed(memory)
             done += before - memory.pending().vectors
-    if left:
+        scrubbed = scrub_pending(engine.backend)
+        if not scrubbed:
+            warn(say("still_unscrubbed"))
+    if left or not scrubbed:
         raise typer.Exit(1)
     console().print(say("flushed", count=f"{done:,}"))
 
@@ -149,6 +158,7 @@ def flush_command(store: Store, space: SpaceOption = None) -> None:
 def _flushed(memory: memwell.Engine) -> int:
     """Do the pending work of one space, and warn of what is left; how many memories that are."""
     name = one_line(" / ".join(memory.space))
+    memory.memory.indexer.embed_threads = os.cpu_count() or 1
     with progress_bar(f"{say('flushing')} {name}") as progress:
         embedders = memory.memory.indexer.embedders
         if embedders.is_current():
@@ -246,7 +256,7 @@ def forget_command(
     store: Store,
     space: SpaceOption = None,
 ) -> None:
-    """Hide memories at once; undo brings them back. 立即隐藏记忆，可用 undo 恢复。"""
+    """Hide memories at once; undo restores them. 立即隐藏记忆，可用 undo 恢复。"""
     with opened(store, space) as engine:
         hidden = engine.forget(ids)
     console().print(say("forgotten", count=len(hidden)))
@@ -273,6 +283,7 @@ def erase_command(
     ] = False,
     space: SpaceOption = None,
     yes: Yes = False,
+    wait: Wait = False,
 ) -> None:
     """Remove memories for good, from every index and file. 从所有索引与文件中彻底删除记忆。"""
     if bool(ids) == everything:
@@ -280,11 +291,13 @@ def erase_command(
     if not yes:
         typer.confirm(say("erase_all_sure" if everything else "erase_sure"), abort=True)
     with opened(store, space) as engine:
-        done = engine.erase_all() if everything else engine.erase(ids or [])
+        done = engine.erase_all(wait=wait) if everything else engine.erase(ids or [], wait=wait)
     screen = console()
     screen.print(say("erased", memories=done.memories, derived=done.derived, versions=done.versions, facts=done.facts))
     if done.documents:
         screen.print(say("erased_documents", count=done.documents))
+    if not done.scrubbed:
+        screen.print(say("unscrubbed"))
 
 
 @app.command("audit")
@@ -363,20 +376,14 @@ def import_command(
     store: Store,
     space: SpaceOption = None,
     format_: Annotated[str | None, typer.Option("--format", help="Its format, if it is not seen. 文件格式。")] = None,
-    user: Annotated[
-        str | None, typer.Option(help="Only what belongs to this user of mem0 or AgentScope. 只要某个用户的。")
-    ] = None,
+    user: Annotated[str | None, typer.Option(help="Only what belongs to this user of mem0. 只要某个用户的。")] = None,
     trusted: Annotated[
         bool, typer.Option("--trusted", help="Take memwell's own file at its word: trust, pins. 按原样导入自己的文件。")
     ] = False,
     table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
-    key_prefix: Annotated[
-        str | None, typer.Option(help="Keys in Redis; LangChain's message_store: by default. Redis 键的前缀。")
-    ] = None,
+    key_prefix: Annotated[str, typer.Option(help="LangChain's keys in Redis. Redis 键的前缀。")] = "message_store:",
 ) -> None:
-    """Import a file, or a database of LangChain or AgentScope; again changes nothing. 导入，重复导入不会改变任何内容。"""
-    if format_ == "agentscope" and "://" not in source:
-        raise InvalidInput(say("agentscope_by_url"))
+    """Import a file, or a database of LangChain; again changes nothing. 导入，重复导入不会改变任何内容。"""
     if "://" in source:
         if trusted:
             raise InvalidInput(say("url_is_not_trusted"))
@@ -385,17 +392,21 @@ def import_command(
     else:
         # Checked before the store is opened, so that a bad file does not leave a new store behind.
         with naming_file(Path(source), "file_unreadable"):
-            encrypted = _is_encrypted(Path(source))
+            encrypted = is_encrypted_file(Path(source))
             format_ = format_ if encrypted else _format_of(Path(source), format_)
-    with opened(store, space, make=True) as engine:
+    # The work is done by flush, which shows how far it is.
+    with opened(store, space, make=True, work=False) as engine:
         with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
             done = (
-                _from_url(engine, source, format_, table, key_prefix, user, progress)
+                _from_url(engine, source, format_, table, key_prefix, progress)
                 if "://" in source
                 else engine.import_file(Path(source), format=format_, user=user, trusted=trusted, progress=progress)
             )
-        with console(stderr=True).status(say("embedding")):
-            engine.flush()
+        _flush_here(engine, store)
+        _report_import(done)
+
+
+def _report_import(done: Imported) -> None:
     console().print(say("imported", format=done.format, counts=_in_words(done.counts), known=done.known))
     for note in (*done.skipped[:5], *done.problems[:20]):
         warn(f"{note.number}: {visible(note.reason)}")
@@ -405,10 +416,12 @@ def import_command(
         raise typer.Exit(1)
 
 
-def _is_encrypted(path: Path) -> bool:
-    """Whether a file is encrypted: its format shows once the store is open."""
-    with path.open("rb") as file:
-        return file.read(len(ENCRYPTED)) == ENCRYPTED
+def _flush_here(engine: memwell.Engine, store: str) -> None:
+    """Do all pending work of a space on all processors, with a progress bar."""
+    if not is_served(store):
+        engine.memory.indexer.embed_threads = os.cpu_count() or 1
+    with progress_bar(say("flushing")) as progress:
+        engine.flush(progress)
 
 
 def _format_of(path: Path, named: str | None) -> str:
@@ -431,18 +444,15 @@ def _from_url(
     source: str,
     format_: str | None,
     table: str,
-    key_prefix: str | None,
-    user: str | None,
+    key_prefix: str,
     progress: Progress,
 ) -> Imported:
-    if format_ == "agentscope":
-        return import_agentscope(engine.memory, source, user=user, key_prefix=key_prefix or "", progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
     from memwell.runtime.transfer.langchain import import_redis, import_sql  # noqa: PLC0415 - slow to load
 
     if source.startswith(("redis://", "rediss://", "unix://")):
-        return import_redis(engine.memory, source, key_prefix=key_prefix or "message_store:", progress=progress)
+        return import_redis(engine.memory, source, key_prefix=key_prefix, progress=progress)
     return import_sql(engine.memory, source, table_name=table, progress=progress)
 
 
@@ -467,12 +477,27 @@ def facts_command(
     space: SpaceOption = None,
     as_of: Annotated[str | None, typer.Option(help="As it held then. 当时成立的。")] = None,
     ended: Annotated[bool, typer.Option("--all", help="What no longer holds, too. 也包括已不成立的。")] = False,
+    correct: Annotated[
+        list[str] | None, typer.Option(metavar="RELATION=VALUE", help="Replace what holds by hand. 手动更正。")
+    ] = None,
+    retract: Annotated[
+        list[str] | None, typer.Option(metavar="RELATION[=VALUE]", help="It was never true. 手动撤回。")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """The facts that hold of someone, since when, and by whose word. 某人的事实、起始时间与依据。"""
     if ended and as_of is not None:
         raise InvalidInput(say("facts_when"))
+    if wrong := [one for one in correct or () if not all(one.partition("="))]:
+        raise InvalidInput(say("facts_correct", given=repr(wrong[0])))
     with opened(store, space) as engine:
+        with engine.backend.transaction():
+            for one in correct or ():
+                relation, _, value = one.partition("=")
+                engine.facts.correct(subject, relation, value)
+            for one in retract or ():
+                relation, _, value = one.partition("=")
+                engine.facts.retract(subject, relation, value or None)
         holding = engine.facts_about(subject, as_of=_moment(as_of))
         found = [fact for fact in engine.facts.history(subject) if fact.retired_at is None] if ended else holding
         evidence = _texts(engine, [source.record for fact in found for source in fact.evidence])
@@ -543,6 +568,7 @@ def documents_command(
     remove: Annotated[
         list[str] | None, typer.Option("--remove", help="Remove this one for good, by id or source. 彻底删除。")
     ] = None,
+    wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
     """List the documents, or remove some. 列出或删除已导入的文档。"""
@@ -554,7 +580,7 @@ def documents_command(
             ids = [one.id for one in known if one.id in wanted or one.source in wanted]
             if not ids:
                 raise InvalidInput(say("no_such_document", name=repr(remove[0])))
-            console().print(say("documents_removed", count=engine.knowledge.remove(*ids)))
+            console().print(say("documents_removed", count=engine.knowledge.remove(*ids, wait=wait)))
             return
     if as_json:
         print_json(known)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from memwell.settings import load_settings
 
 _PHRASES = {
@@ -84,15 +87,24 @@ _PHRASES = {
         "Nothing is lost, and it is found. Run memwell flush once where the store can be written.",
         "没有丢失任何内容，也都能找到。请在可写的位置运行一次 memwell flush。",
     ),
+    "scrubs": (
+        "Erasures with bytes left in files: {count}, since {since}. A program that opens the store removes them, or now: "
+        "memwell flush",
+        "已删除但仍留在文件中：{count} 次删除，自 {since} 起。程序打开存储时会清除；也可现在清除：memwell flush",
+    ),
+    "unscrubbed": (
+        "Nothing finds them any more. From the store's files a worker removes them soon; --wait waits for that.",
+        "已无法再读到。存储文件中的残留稍后由后台清除；--wait 可等待清除完成。",
+    ),
+    "still_unscrubbed": (
+        "Bytes of what was erased are still in the store's files, because another program reads them. Run memwell flush "
+        "again when that has ended.",
+        "存储文件中仍有已删除内容的残留：有其他程序正在读取。请在它结束后再次运行 memwell flush。",
+    ),
     "unchecked": (
         "The store can only be read here. SQLite's own check of the word indexes needs to write, and was left out.",
         "存储在这里只能读取。SQLite 对词索引的自检需要写入，因此没有进行。",
     ),
-    "consolidating": ("Consolidating", "正在归并"),
-    "found": ("problems", "问题"),
-    "merged": ("merged", "合并"),
-    "insights": ("insights", "归纳"),
-    "batch_failed": ("{space} is not done: {error}", "{space} 未完成：{error}"),
     "reembedding": ("Re-embedding", "正在重建向量"),
     "reembedded": (
         "Re-embedded: {records} records in {spaces} spaces.",
@@ -145,14 +157,18 @@ _PHRASES = {
     "evidence": ("said as", "依据"),
     "by_hand": ("by hand", "人工"),
     "facts_when": ("Give either --as-of or --all.", "--as-of 与 --all 只能选一个。"),
+    "facts_correct": (
+        "{given} names no new value; write it as lives_in=Oslo.",
+        "{given} 没有给出新值；请写成 lives_in=奥斯陆。",
+    ),
     "embedding": ("Working out the meaning…", "正在计算语义……"),
     "refused": ("Not remembered: {text} ({reasons})", "没有记住：{text}（{reasons}）"),
     "bad_time": (
         "{text} is no time; write it as 2024-05-07 or 2024-05-07T15:30.",
         "{text} 不是时间，请写成 2024-05-07 或 2024-05-07T15:30。",
     ),
-    "forgotten": ("Forgotten: {count}. undo brings one back.", "已遗忘 {count} 条，可用 undo 恢复。"),
-    "erase_what": ("Name the memories to erase, or --all.", "请指明要删除的记忆，或用 --all。"),
+    "forgotten": ("Forgotten: {count}. undo restores one.", "已遗忘 {count} 条，可用 undo 恢复。"),
+    "erase_what": ("Name the memories to erase or give --all, not both.", "请指明要删除的记忆，或用 --all，二者选一。"),
     "erase_sure": ("This cannot be undone. Erase?", "删除后无法恢复。确定删除吗？"),
     "erase_all_sure": (
         "This erases all memories of the space and all its documents. It cannot be undone. Erase?",
@@ -193,17 +209,13 @@ _PHRASES = {
         "存储 {path} 只能读取：文件、所在文件夹或磁盘有写保护。请允许写入，或把它复制到可写的位置。",
     ),
     "importing": ("Importing", "正在导入"),
-    "agentscope_by_url": (
-        "agentscope is no format of a file: give the URL of its tables or keys; JSONSession loads its files.",
-        "agentscope 不是文件格式：请给出其数据表或键的网址；其文件由 JSONSession 读取。",
-    ),
     "url_is_not_trusted": (
         "Only memwell's own export can be taken at its word; leave --trusted out.",
         "只有 memwell 自己的导出文件可以按原样导入；请去掉 --trusted。",
     ),
     "url_is_langchain": (
-        "From a URL the formats langchain and agentscope are imported, not {format}.",
-        "从网址可以导入 langchain 和 agentscope 格式，不能导入 {format}。",
+        "From a URL the format langchain is imported, not {format}.",
+        "从网址可以导入 langchain 格式，不能导入 {format}。",
     ),
     "imported": (
         "Read as {format}. New: {counts}. Known before: {known}.",
@@ -211,6 +223,7 @@ _PHRASES = {
     ),
     "new_memories": ("{number} memories", "{number} 条记忆"),
     "new_aliases": ("{number} aliases", "{number} 个别名"),
+    "new_facts": ("{number} facts", "{number} 条事实"),
     "new_threads": ("{number} threads", "{number} 个会话"),
     "new_messages": ("{number} messages", "{number} 条消息"),
     "new_values": ("{number} values", "{number} 个键值"),
@@ -396,8 +409,8 @@ _PHRASES = {
     ),
     "is_over": ("{text} is over already.", "{text} 已经过去。"),
     "bad_grace": (
-        "{text} is no length of time; write it as 90m, 12h or 2d.",
-        "{text} 不是时长，请写成 90m、12h 或 2d。",
+        "{text} is no length of time; write it as 0s, 90m, 12h or 2d.",
+        "{text} 不是时长，请写成 0s、90m、12h 或 2d。",
     ),
     "key_name": ("name", "名称"),
     "key_scopes": ("may", "权限"),
@@ -445,8 +458,6 @@ _PHRASES = {
         "{name} was rebuilt from the rows of the store. Spaces: {spaces}",
         "{name} 已根据存储中的数据重建。空间：{spaces} 个",
     ),
-    "blobs_removed": ("Unreferenced blobs removed: {count}", "已删除无人引用的二进制对象：{count} 个"),
-    # backup
     "backing_up": ("Copying", "正在复制"),
     "backup_made": ("{store} is backed up to {path} ({size} MB):", "{store} 已备份到 {path}（{size} MB）："),
     "backup_holds": (
@@ -516,6 +527,7 @@ _PHRASES = {
         "存储 {path} 正被其他程序使用。请先停止它；没有改动任何内容。",
     ),
     # move
+    "move_internal": (", and {count} rows of memwell's own about them", "，另有 {count} 行 memwell 自身的数据"),
     "moved": (
         "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
         "{target} 已包含 {source} 的全部内容，并逐部分核对：{counts}。本次写入：{copied}。",
@@ -538,12 +550,25 @@ _PHRASES = {
         "请用密钥登录 {address}。新建密钥：memwell keys create 名称 --as operator --store {store}",
     ),
     "secret_needed": (
-        "The store {path} is encrypted. Give its secret: MEMWELL_SECRET, or memwell --secret-file FILE …",
-        "存储 {path} 已加密。请提供密钥：MEMWELL_SECRET，或 memwell --secret-file 文件 …",
+        "{path} is encrypted. Give its secret: MEMWELL_SECRET, or memwell --secret-file FILE …",
+        "{path} 已加密。请提供密钥：MEMWELL_SECRET，或 memwell --secret-file 文件 …",
     ),
     "secret_wrong": (
-        "The secret does not open {path}; if it is the right one, the file is damaged. Nothing was changed.",
-        "该密钥无法打开 {path}；若密钥无误，则文件已损坏。没有改动任何内容。",
+        "The secret does not open {path}; if it is the right one, the file is damaged: restore a backup with memwell "
+        "restore. Nothing was changed.",
+        "该密钥无法打开 {path}；若密钥无误，则文件已损坏，请用 memwell restore 恢复备份。没有改动任何内容。",
+    ),
+    "secret_wrong-backup": (
+        "The secret does not open the backup {path}. A backup has the secret that its store had when it was made, which "
+        "after memwell rekey is the old one. If it is the right one, the backup is damaged. Nothing was changed.",
+        "该密钥无法打开备份 {path}。备份使用制作时存储的密钥；执行过 memwell rekey 的，请用旧密钥。若密钥无误，"
+        "则备份已损坏。没有改动任何内容。",
+    ),
+    "secret_wrong-export": (
+        "The export {path} has another secret than this store, or is damaged. It has that of the store which wrote it: "
+        "import it into a store with that secret, or export it again with --plaintext. Nothing was changed.",
+        "导出文件 {path} 的密钥与此存储不同，或文件已损坏。它使用导出时存储的密钥：请导入到使用同一密钥的存储，"
+        "或用 --plaintext 重新导出。没有改动任何内容。",
     ),
     "secret_not-encrypted": (
         "{path} is not encrypted, and a secret was given. Leave it out, or encrypt the store: memwell rekey",
@@ -555,7 +580,7 @@ _PHRASES = {
         "无法加密或读取 {path}：此 apsw 不含加密功能。请先 pip uninstall apsw，再 "
         "pip install --force-reinstall apsw-sqlite3mc",
     ),
-    "secret_elsewhere": (
+    "secret_other-store": (
         "A secret encrypts SQLite files alone, not {path}. Leave the secret out, or keep that part in the store.",
         "密钥只加密 SQLite 文件，不加密 {path}。请去掉密钥，或把该部分放在存储文件中。",
     ),
@@ -563,6 +588,10 @@ _PHRASES = {
     "rekey_contradicts": (
         "Either --new-secret-file or --plaintext: one encrypts the store, the other decrypts it.",
         "--new-secret-file 与 --plaintext 只能选一个：前者加密存储，后者解密。",
+    ),
+    "rekey_composed": (
+        "{url} has parts in other stores. Give its SQLite file the new secret by itself: {command}",
+        "{url} 有一部分在别的存储中。请单独更换其 SQLite 文件的密钥：{command}",
     ),
     "rekey_needs_file": (
         "Name the file with the new secret: --new-secret-file FILE. In a terminal it is asked for.",
@@ -599,4 +628,21 @@ def say(key: str, language: str | None = None, /, **values: object) -> str:
     """A phrase in the language of the settings. Raises ``KeyError`` for a phrase that does not exist."""
     chosen = language or load_settings().language
     english, chinese = _PHRASES[key]
-    return (chinese if chosen.startswith("zh") else english).format(**values)
+    return (chinese if chosen.startswith("zh") else _of_one(english, values)).format(**values)
+
+
+_COUNTED = re.compile(
+    r"\{(\w+)\} ((?:earlier )?)(memories|aliases|facts|threads|messages|values|blobs|documents|updates|records|spaces|"
+    r"statements|steps|items|changes|rows|entries|key-value entries|conversations|versions)\b"
+)
+
+
+def _of_one(phrase: str, values: Mapping[str, object]) -> str:
+    """An English phrase with the singular behind each number that is 1."""
+
+    def noun(found: re.Match[str]) -> str:
+        plural = found[3]
+        one = f"{plural[:-3]}y" if plural.endswith("ies") else plural[:-2] if plural == "aliases" else plural[:-1]
+        return f"{{{found[1]}}} {found[2]}{one if str(values.get(found[1])) == '1' else plural}"
+
+    return _COUNTED.sub(noun, phrase)

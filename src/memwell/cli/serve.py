@@ -191,7 +191,7 @@ keys_app = typer.Typer(
     no_args_is_help=True,
 )
 
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _NOTED_BY = {"by": "command line"}
 
 
@@ -341,7 +341,7 @@ def _known(given: str, known: Sequence[str]) -> str:
 
 
 def _length(text: str) -> timedelta | None:
-    found = re.fullmatch("([0-9]{1,6})([mhdw])", text.strip())
+    found = re.fullmatch("([0-9]{1,6})([smhdw])", text.strip())
     return None if found is None else timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

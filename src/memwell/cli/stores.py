@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import shlex
+import shutil
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,11 +15,14 @@ import typer
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.errors import ConfigurationError, FileError, InvalidInput, ReadOnlyStore
+from memwell.errors import ConfigurationError, FileError, InvalidInput, ReadOnlyStore, SecretRefused
 from memwell.models.ports import ChatModel
 from memwell.records import DEFAULT_SPACE, Space
+from memwell.runtime.jobs import REGISTRY
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
+from memwell.storage.files import COMPANIONS
+from memwell.storage.protocols import ENCRYPTED
 from memwell.storage.urls import composition, scheme_of, without_secrets
 
 # Files: errors name the file, in the reader's language
@@ -94,6 +98,12 @@ def home_of(url: str) -> Path | None:
     return Path(rest).expanduser() if kind in ("", "sqlite") else None
 
 
+def is_encrypted_file(path: Path) -> bool:
+    """Whether a store or an export is encrypted, by its first bytes. Raises ``OSError``."""
+    with path.open("rb") as file:
+        return file.read(len(ENCRYPTED)) == ENCRYPTED
+
+
 def is_served(url: str) -> bool:
     """Whether a service holds the store."""
     return url.lower().startswith(("http://", "https://"))
@@ -128,7 +138,10 @@ def existing(url: str, *, make: bool = False) -> Backend:
 def opened(
     store: str, space: list[str] | None, *, make: bool = False, work: bool = True, key: str | None = None
 ) -> Generator[memwell.Engine]:
-    """The memory of a store or of a service. A store is created only with ``make``; ``key`` is for a service."""
+    """The memory of a store or of a service. A store is created only with ``make``; ``key`` is for a service.
+
+    A store that was created and is still empty is removed again when what it was created for is refused.
+    """
     if is_served(store):
         options: dict[str, Any] = {} if key is None else {"key": key}
         # A RemoteMemory has the methods of an Engine.
@@ -137,14 +150,33 @@ def opened(
         return
     if not make:
         check_exists(store)
+    where, file, unused = space_of(space), home_of(store), False
+    is_new = file is not None and not file.exists()
     try:
         with ExitStack() as held:
             backend = open_backend(store)
             held.callback(backend.close)
             chat = chat_model(held, backend)
-            yield held.enter_context(memwell.open(backend, space=space_of(space), chat=chat, work=work))
+            engine = held.enter_context(memwell.open(backend, space=where, chat=chat, work=work))
+            try:
+                yield engine
+            except (InvalidInput, FileError, SecretRefused, typer.Exit):
+                # A list of spaces with pending work may have been begun.
+                unused = is_new and all(space == REGISTRY for space in backend.spaces(limit=2).items)
+                raise
     except ReadOnlyStore as error:
         raise read_only(store, error) from error
+    finally:
+        if unused:
+            for ending in ("", *COMPANIONS):
+                _remove(Path(f"{file}{ending}"))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def read_only(store: str, error: ReadOnlyStore) -> ReadOnlyStore:

@@ -151,7 +151,8 @@ def warn(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    # The matches of a hit are a sequence of their own kind.
+    typer.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=list), indent=2).decode())
 
 
 # Progress, on the error stream so that it never mixes with the output of a command.

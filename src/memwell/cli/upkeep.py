@@ -1,16 +1,18 @@
-"""The commands for whole stores: ``backup``, ``move``, ``reindex``, ``batch``, ``doctor`` and others."""
+"""The commands for whole stores: ``backup``, ``move``, ``reindex``, ``reembed``, ``doctor`` and others."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shlex
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from msgspec.structs import replace
 from rich.console import Console
@@ -25,13 +27,13 @@ from memwell.cli.stores import (
     existing,
     file_of,
     home_of,
+    is_encrypted_file,
     is_served,
     naming_file,
     space_of,
 )
 from memwell.cli.terminal import (
     AsJson,
-    Commands,
     PlainTable,
     console,
     one_line,
@@ -48,12 +50,12 @@ from memwell.runtime.worker import listed_spaces, pending_by_space
 from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
+from memwell.storage.scrubbing import pending_scrubs
 from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
     # These load drivers and numpy, which most commands do without.
-    from memwell.runtime.batch import BatchOutcome
-    from memwell.storage.composed import ComposedBackend
+    from memwell.storage.composed import FollowedIndex
     from memwell.storage.sqlite.encryption import Secret
 
 app = typer.Typer()
@@ -142,6 +144,9 @@ def rekey_command(
     if plaintext and new_secret_file is not None:
         raise ConfigurationError(say("rekey_contradicts"))
     check_exists(store)
+    if composition(store, load_settings()).parts:
+        command = f"memwell rekey --store {shlex.quote(composition(store).home)}"
+        raise ConfigurationError(say("rekey_composed", url=repr(without_secrets(store)), command=command))
     file = _file(store, "backup_needs_file")
     from memwell.storage.sqlite.backup import rekey  # noqa: PLC0415 - loads the driver
 
@@ -215,7 +220,7 @@ def move_command(
     check_at_hand(source)
     check_exists(source)
     with (
-        open_backend(source, settings=_own_secret(source)) as here,
+        open_backend(source, settings=_own_secret(source, exists=True)) as here,
         open_backend(target, settings=_own_secret(target)) as there,
         progress_bar(say("moving")) as progress,
     ):
@@ -232,10 +237,12 @@ def move_command(
             warn(say("move_plaintext", target=one_line(without_secrets(target))))
 
 
-def _own_secret(url: str) -> Settings:
-    """The settings for one side of a move: a secret is for SQLite files."""
-    chosen = load_settings()
-    return chosen if home_of(url) is not None else replace(chosen, secret="", secret_file="")
+def _own_secret(url: str, *, exists: bool = False) -> Settings:
+    """The settings for one side of a move: a secret is for SQLite files, and a plain one that exists needs none."""
+    chosen, file = load_settings(), home_of(url)
+    if file is None or (exists and not is_encrypted_file(file)):
+        return replace(chosen, secret="", secret_file="")
+    return chosen
 
 
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
@@ -254,8 +261,10 @@ def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> Non
 def _counts(done: Moved) -> str:
     counts = {name: int(getattr(done, name)) for name in _COUNTED}
     if load_settings().language.startswith("zh"):
-        return "，".join(f"{count:,} {_COUNTED[name][2]}" for name, count in counts.items())
-    return ", ".join(f"{count:,} {_COUNTED[name][count != 1]}" for name, count in counts.items())
+        named = "，".join(f"{count:,} {_COUNTED[name][2]}" for name, count in counts.items())
+    else:
+        named = ", ".join(f"{count:,} {_COUNTED[name][count != 1]}" for name, count in counts.items())
+    return named + (say("move_internal", count=f"{done.internal:,}") if done.internal else "")
 
 
 @app.command("unseal")
@@ -288,94 +297,27 @@ def reindex_command(
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415 - loads numpy
 
     with existing(store) as backend:
-        if not isinstance(backend, ComposedBackend):
+        if not isinstance(backend, ComposedBackend) or backend.follower is None:
             raise ConfigurationError(say("no_follower", example="memwell.db,index=milvus:vectors.db"))
-        found = _reindexed(backend, space, rebuild=rebuild)
+        found = _reindexed(backend.follower, space, rebuild=rebuild)
     if as_json:
         print_json(found)
         return
-    if "name" in found:
-        console().print(one_line(say("rebuilt" if "spaces" in found else "reconciled", **found)))
-    if "blobs_removed" in found:
-        console().print(say("blobs_removed", count=found["blobs_removed"]))
+    console().print(one_line(say("rebuilt" if rebuild else "reconciled", **found)))
 
 
-def _reindexed(composed: ComposedBackend, segments: list[str] | None, *, rebuild: bool) -> dict[str, object]:
-    space = None if segments is None else space_of(segments)
-    found: dict[str, object] = {}
-    if composed.follower is not None:
-        found["name"] = composed.follower.attached.name
-        with progress_bar(say("rebuilding" if rebuild else "reconciling")) as progress:
-            if rebuild:
-                found["spaces"] = composed.follower.rebuild(space, progress)
-            else:
-                done = composed.follower.reconcile(space, progress)
-                found |= {"missing": done.missing, "orphans": done.orphans}
-    removed = composed.remove_unreferenced(space)
-    return found if removed is None else {**found, "blobs_removed": removed}
-
-
-# Batches
-
-batch = typer.Typer(
-    cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
-)
-Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。")
-]
-
-
-@batch.command("audit")
-def batch_audit_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
-    """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
-    results = _run("audit_all", store, workers, say("auditing"))
-    rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
-    _print_results(results, ("records", "found"), rows, as_json=as_json)
-
-
-@batch.command("consolidate")
-def consolidate_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
-    """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
-    results = _run("consolidate_all", store, workers, say("consolidating"))
-    rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
-    _print_results(results, ("records", "merged", "insights"), rows, as_json=as_json)
+def _reindexed(follower: FollowedIndex, segments: list[str] | None, *, rebuild: bool) -> dict[str, object]:
+    space, name = None if segments is None else space_of(segments), follower.attached.name
+    with progress_bar(say("rebuilding" if rebuild else "reconciling")) as progress:
+        if rebuild:
+            return {"name": name, "spaces": follower.rebuild(space, progress)}
+        done = follower.reconcile(space, progress)
+        return {"name": name, "missing": done.missing, "orphans": done.orphans}
 
 
 def _check(store: str) -> None:
     check_at_hand(store)
     check_exists(store)
-
-
-def _run(work: str, store: str, workers: int | None, label: str) -> list[dict[str, Any]]:
-    """The results of all spaces. When some failed, they are named and the command fails."""
-    _check(store)
-    from memwell.runtime import batch  # noqa: PLC0415 - loads the engine
-
-    with progress_bar(label) as progress:
-        outcome: BatchOutcome = getattr(batch, work)(store, workers=workers or _cores(), progress=progress)
-    for space, error in outcome.failures:
-        warn(say("batch_failed", space=one_line(" / ".join(space)), error=one_line(error)))
-    if outcome.failures:
-        raise typer.Exit(1)
-    return outcome.results
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
-
-
-def _print_results(
-    results: list[dict[str, Any]], columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, as_json: bool
-) -> None:
-    if as_json:
-        print_json(results)
-        return
-    table = PlainTable()
-    table.whole(say("space"))
-    table.whole(*map(say, columns), justify="right")
-    for segments, *counts in rows:
-        table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
-    console().print(table)
 
 
 @app.command("reembed")
@@ -385,11 +327,10 @@ def reembed_command(
         str | None, typer.Option(help="local, minilm or use; that of the settings by default. 嵌入模型。")
     ] = None,
     space: SpaceOption = None,
-    workers: Workers = None,
 ) -> None:
     """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
     _check(store)
-    from memwell.runtime.batch import reembed  # noqa: PLC0415 - loads the models
+    from memwell.runtime.reembedding import reembed  # noqa: PLC0415 - loads the models
 
     chosen = load_settings().embedder
     name = embedder or chosen
@@ -398,7 +339,6 @@ def reembed_command(
             store,
             name,
             spaces=None if space is None else [space_of(space)],
-            workers=workers or _cores(),
             progress=progress,
         )
     console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
@@ -447,11 +387,13 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
             {"space": list(space), "words": one.words, "vectors": one.vectors}
             for space, one in pending_by_space(backend).items()
         ]
+        scrubs = msgspec.to_builtins(pending_scrubs(backend))
         try:
             model = LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
         except MemwellError as error:
             model = {"error": str(error)}
-    return {"versions": versions(), "store": facts, "pending": pending, "embedder": model, "problems": problems}
+    found = {"versions": versions(), "store": facts, "pending": pending, "scrubs": scrubs, "embedder": model}
+    return {**found, "problems": problems}
 
 
 def of_users(backend: Backend) -> dict[str, Any]:
@@ -489,6 +431,9 @@ def report(found: dict[str, Any], console: Console) -> None:
     if found.get("pending"):
         advice = "pending_read_only" if facts.get("read_only") else "pending_what_to_do"
         console.print(say(advice), style="yellow")
+    scrubs = found.get("scrubs", {})
+    if scrubs.get("count"):
+        console.print(say("scrubs", count=f"{scrubs['count']:,}", since=scrubs["since"][:19]), style="yellow")
     console.print()
     for one in (facts, *facts.get("parts", {}).values()):
         if "durability" in one and one.get("durable") is False:

@@ -234,7 +234,7 @@ class NamedMemories:
                 draft.text, id=id_, kind=self.kind, metadata=metadata, trust="derived", evidence=evidence
             )
             return self.memory.get(stored.id)
-        # It was forgotten: storing it again brings it back with the new text.
+        # It was forgotten: storing it again restores it with the new text.
         return self._replace(self.memory.undo(id_), draft)
 
     def _replace(self, old: Recalled, draft: Draft) -> Recalled:

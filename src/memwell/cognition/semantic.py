@@ -314,7 +314,7 @@ class SemanticMemory:
         return sorted(living, key=lambda row: -_kept_of(row).order)
 
     def _free(self, ids: Sequence[str]) -> list[str]:
-        """The ids without a memory, not even a forgotten one, which undo may bring back."""
+        """The ids without a memory, not even a forgotten one, which undo may restore."""
         taken = {record.id for record in self.memory.indexer.view.index.get(self.memory.space, ids)}
         return [id_ for id_ in ids if id_ not in taken]
 

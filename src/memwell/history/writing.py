@@ -294,7 +294,7 @@ class History(HistoryReader, Adding):
         return stored
 
     def remove(self, *targets: Target) -> None:
-        """Remove messages, all or none; ``restore`` brings one back from its versions.
+        """Remove messages, all or none; ``restore`` restores one from its versions.
 
         Raises ``NotFound``.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from memwell.errors import ModelError
 from memwell.knowledge.asking import (
     HE,
     Needs,
+    asks_whether,
     asserts,
     denied,
     denies,
@@ -29,14 +30,18 @@ from memwell.knowledge.asking import (
     is_code,
     is_year,
     kinds_asked,
+    names_lacking,
     refers_back,
     without_exact_things,
+    without_names,
 )
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
+from memwell.language.asking import as_my_words, asked_part, asks_about_past, coverage
 from memwell.language.claims import Claim, claims, in_jest
-from memwell.language.fact_questions import POLITE
+from memwell.language.claims.relations import USER, relation_of
+from memwell.language.fact_questions import POLITE, fact_question, is_called, relations_with
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.secrets import SECRETS, findings
 from memwell.language.sentences import sentences
@@ -96,6 +101,8 @@ _REFUSES = re.compile(
 _SUPPOSES = re.compile(r"\W*(?:if|when|whoever|anyone|如果|若|当|假如|万一|一旦)", re.I)
 _ALL_THE_SAME = re.compile(r"\b(?:but|however|although|though|yet)\b|但|不过|然而|只是", re.I)
 _NUMBERED = re.compile(r"^[ \t]*\(?\d{1,2}[.)、）](?=\s|[^\x00-\x7f])", re.M)
+_AFFIRMS = re.compile(r"\W*(?:yes|yeah|yep|right|correct|of course)\b|\W*(?:有|是|对|嗯|没错|当然|喜欢)", re.I)
+_ASKING = re.compile(r"\A\W*do(?=\s+I\b)|[\s?？吗]+\Z", re.I)
 _NOW = re.compile(r"\s+(?:(?:right )?now|nowadays|currently|these days|at the moment|at present)(?=\W*\Z)", re.I)
 """Who asks how things are now asks how they are: an answer need not have these words."""
 _LABEL_MARKS = re.compile(r"[\[\]【】<>|\s]+")
@@ -121,11 +128,13 @@ _PHRASES: dict[str, dict[str, str]] = {
         "uncited": "The chat model named no source; the passages that hold its words are given.",
         "unsupported": "The chat model's answer rests on none of the passages",
         "invented": "The chat model gave a figure that is in no source: {figures}",
+        "named": "The chat model gave a name that is in no source: {names}",
         "dropped": "A citation of nothing was left out: {numbers}.",
         "found_nothing": "The chat model found nothing in the passages that answers this.",
         "opposite": "The chat model says what a passage denies",
         "unchecked": "The chat model's answer could not be checked against the passages.",
-        "quoted": "; these are sentences of the documents.",
+        "own": "This is not from memory: the chat model answered by itself.",
+        "quoted": "; these are sentences of the sources.",
         "foreign": "Quoted in the language of the source, {places}.",
         "stop": ".",
     },
@@ -144,11 +153,13 @@ _PHRASES: dict[str, dict[str, str]] = {
         "uncited": "对话模型没有标明出处；这里列出含有其内容的段落。",
         "unsupported": "对话模型的回答没有段落支持",
         "invented": "对话模型给出了出处中没有的数字：{figures}",
+        "named": "对话模型给出了出处中没有的名称：{names}",
         "dropped": "已删去指向不存在段落的引用：{numbers}。",
         "found_nothing": "对话模型在这些段落中没有找到答案。",
         "opposite": "对话模型的回答与段落相反",
         "unchecked": "对话模型的回答无法与段落核对。",
-        "quoted": "；以下是文档中的原句。",
+        "own": "这不是来自记忆，而是对话模型自己的回答。",
+        "quoted": "；以下是出处中的原句。",
         "foreign": "按出处的原文引用：{places}。",
         "stop": "。",
     },
@@ -184,6 +195,34 @@ def quoting(question: str, found: Iterable[Found]) -> Answer:
     return Answer(question, in_words(quotes), supported=True, extractive=True, sources=sources)
 
 
+def replied(chat: ChatModel, message: str, *, history: Sequence[Message] = (), otherwise: str = "") -> Answer:
+    """The model's own reply to a message that asks for nothing stored: a statement, or a request to write something.
+
+    When the model fails, it is ``otherwise``, or *I don't know*, and the note says why.
+    """
+    phrases, note = _PHRASES[en_or_zh(message)], ""
+    earlier = [one.changed(content=_CITED.sub("", one.text).strip()) for one in history if not holds_secret(one.text)]
+    try:
+        reply = chat.complete([*earlier, human(message)]).text.strip()
+    except ModelError as error:
+        reply, note = "", phrases["failed"].format(error=error) + phrases["stop"]
+    return Answer(message, reply or otherwise or phrases["unknown"], supported=False, extractive=not reply, note=note)
+
+
+def by_itself(chat: ChatModel, question: str, *, history: Sequence[Message] = ()) -> Answer:
+    """The model's own answer to a question about the world, which the note marks as not from memory.
+
+    One that says something about the person who asks is *I don't know*. When the model fails, the note says why.
+    """
+    phrases = _PHRASES[en_or_zh(question)]
+    answer = replied(chat, question, history=history)
+    if answer.extractive or _is_refusal(answer.text):
+        return answer
+    if any(claims(as_my_words(one.text), time=_TIMELESS) for one in sentences(answer.text) if _YOU.search(one.text)):
+        return replace(answer, text=phrases["unknown"], extractive=True)
+    return replace(answer, note=phrases["own"])
+
+
 class Answerer:
     """Answers one question from the passages found for it.
 
@@ -206,13 +245,15 @@ class Answerer:
     ) -> None:
         said, known = without_secrets(said), without_secrets(known)
         self._search = search
-        self._question = question
+        self._question, question = question, asked_part(question)
+        self._asks = question
         asked = _NOW.sub("", question)
         self._asked = f"{before}\n{asked}" if before else asked
         self._hits = list({one.id: one for one in (*hits, *known, *said)}.values())
         self._before = before
         quotable = [one for one in suitable(question, said) if not before or self._holds(one, question)]
         self._known, self._of_documents = known, bool(hits)
+        self._statements = [*known, *said]
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._language = language
@@ -229,15 +270,15 @@ class Answerer:
         if self._known:
             return [Quote((one.text.strip(),), one) for one in self._known]
         having = self._having()
-        if not having or not self._needs or (self._before and not self._is_about(self._question)):
+        if not having or not self._needs or (self._before and not self._is_about(self._asks)):
             return []
         # A pronoun is near to no name: of what was said, the words decide then.
-        by_meaning = (self._of_documents or not has_pronoun(self._question)) and decides_by_meaning(
+        by_meaning = (self._of_documents or not has_pronoun(self._asks)) and decides_by_meaning(
             self._search, self._asked
         )
         if not by_meaning and self._measured(having)[0] < self._enough:
             return []
-        kinds = kinds_asked(self._question)
+        kinds = kinds_asked(self._asks)
         exact = Exact(self._exact, self._rest) if self._exact else None
         return Chooser(
             self._search, self._asked, self._needs, having, kinds=kinds, exact=exact, by_meaning=by_meaning
@@ -261,7 +302,7 @@ class Answerer:
     @property
     def refers_back(self) -> bool:
         """Whether the question may need earlier messages: it refers to them, or says little by itself."""
-        return refers_back(self._question) or len(self._needs) <= _SAYS_LITTLE
+        return refers_back(self._asks) or len(self._needs) <= _SAYS_LITTLE
 
     def _needs_of(self, text: str) -> Needs:
         return Needs(text, synonyms=self._search.synonyms, rarities=self._search.rarities)
@@ -330,9 +371,13 @@ class Answerer:
         rests = self._rests_on(text, sources) if cited else bool(sources)
         if rests is False or self._lacks_exact(sources):
             return self._instead(self._phrases["unsupported"], *notes)
+        if named := self._made_up(text, sources):
+            return self._instead(self._phrases["named"].format(names=", ".join(named)), *notes)
+        if self._is_its_own(text, sources):
+            return self._instead(self._phrases["unsupported"], *notes)
         if invented := self._invented(text, sources):
             return self._instead(self._phrases["invented"].format(figures=", ".join(invented)), *notes)
-        if self._is_denied(text, sources):
+        if self._is_denied(text, sources) or self._is_over(text) or self._is_supposed(text, sources):
             return self._instead(self._phrases["opposite"], *notes)
         if rests is None:
             notes.append(self._phrases["unchecked"])
@@ -359,6 +404,28 @@ class Answerer:
         said = exact_things(_NUMBERED.sub(" ", _CITED.sub(" ", text)))
         known = figures(" ".join((self._asked, *map(_in_place, sources))))
         return sorted(figure for figure in said - known if " " not in figure)
+
+    def _made_up(self, text: str, sources: Sequence[Found]) -> list[str]:
+        """The names of a text that neither a passage nor the user gave; none in another language than its sources."""
+        if not sources or language_of(_CITED.sub("", text)) != language_of(" ".join(one.text for one in sources)):
+            return []
+        labels = (one.citation.in_words(self._language) for one in self._hits)
+        asked = (one.text for one in self._history if one.role is Role.HUMAN)
+        given = "\n".join((self._question, self._asked, *asked, *labels))
+        return names_lacking(_CITED.sub(" ", text), "\n".join(map(_in_place, self._hits)), given)
+
+    def _is_its_own(self, text: str, sources: Sequence[Found]) -> bool:
+        """Whether nothing that an answer adds to its question is in its sources, of which sentences answer the question."""
+        passages = " ".join(map(_in_place, sources))
+        if not self.supported or asks_whether(self._asks) or denies(text):
+            return False
+        if language_of(text) != language_of(passages) or not figures(text).isdisjoint(figures(passages)):
+            return False
+        said = _CITED.sub(" ", text)
+        if self._needs_of(said).beyond(self._asked).covered(passages):
+            return False
+        # A name may be spelt in another way than in its source.
+        return bool(self._needs_of(without_names(said)).beyond(self._asked))
 
     def _rests_on(self, text: str, sources: Sequence[Found]) -> bool | None:
         """Whether the cited passages hold a model's answer, in words or in meaning; None when nothing shows it."""
@@ -409,6 +476,57 @@ class Answerer:
         ]
         opposed = [any(asserts(text, stem) for stem in denied(one)) for one in resting]
         return bool(opposed) and all(opposed)
+
+    def _is_over(self, text: str) -> bool:
+        """Whether a model's answer says of the user what their last word on it ended or replaced."""
+        if asks_about_past(self._asks) or not self._statements:
+            return False
+        said = as_my_words(_CITED.sub("", text))
+        if _AFFIRMS.match(text) and asks_whether(self._asks):
+            last = self._last_word()
+            if last and all(claim.negated for claim in last):
+                return True
+            # "Yes." says what was asked.
+            said = f"{said}\n{_ASKING.sub('', self._asks)}"
+        return any(self._has_ended(claim) for claim in _claims(said) if not claim.negated)
+
+    def _last_word(self) -> list[Claim]:
+        """What the last statement on the fact that the question asks for says of it."""
+        asked = fact_question(self._asks)
+        if self._known or asked is None:
+            return [claim for one in self._known for claim in _claims(one.text)]
+        relations = asked.relations or relations_with(asked.called)
+        stated = (
+            [
+                claim
+                for claim in _claims(one.text)
+                if claim.subject == asked.subject
+                and claim.relation in relations
+                and (not asked.called or is_called(claim.relation, claim.object, [one.text], asked.called))
+            ]
+            for one in self._statements
+        )
+        return next(filter(None, stated), list[Claim]())
+
+    def _is_supposed(self, text: str, sources: Sequence[Found]) -> bool:
+        """Whether a model's answer says to be so what the user only supposed."""
+        if denies(text) or _WOULD.search(text) or _CONDITIONAL.search(self._asks):
+            return False
+        statements = {one.id for one in self._statements}
+        return all(one.id in statements and _is_unreal(one.text) for one in sources)
+
+    def _has_ended(self, claim: Claim) -> bool:
+        relation = relation_of(claim.relation)
+        for last in (one for found in self._statements for one in _claims(found.text)):
+            opposed = {last.relation, claim.relation} == {"likes", "dislikes"}
+            if last.subject != claim.subject or (last.relation != claim.relation and not opposed):
+                continue
+            one, other = last.object.casefold(), claim.object.casefold()
+            if one in other or other in one:
+                return last.negated is not opposed
+            if relation is not None and relation.single and not last.negated:
+                return True
+        return False
 
 
 def _in_place(hit: Found) -> str:
@@ -505,6 +623,7 @@ _TIMELESS = datetime(2000, 1, 1, tzinfo=UTC)
 _ME = frozenset({""})
 _NO_ONE = frozenset[str]()
 _SPACES = 2  # Characters between two sentences of a paragraph
+_MOST_LOOKED_AT = 20_000  # Characters of what was said
 
 _SPEAKS_OF_ME = re.compile(r"\b(?:[Ii]|[Mm]e|[Mm]y|mine|[Ww]e|us|[Oo]ur)\b|[我咱]")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.I)
@@ -560,11 +679,13 @@ _WHAT_LIKED = re.compile(
 
 
 _UNREAL = re.compile(
-    r"\A\W*(?:if|suppose|supposing|imagine|pretend|say)\b|\b(?:just )?(?:kidding|joking|jk|a joke)\b|"
+    r"\A\W*(?:if|suppose|supposing|imagine|pretend|say)\b|\bI(?:['’]d| would) .*\bif\b"
+    r"|\b(?:just )?(?:kidding|joking|jk|a joke)\b|"
     "如果|假如|假设|要是|倘若|开玩笑|逗你|说着玩",
     re.I,
 )
 _CONDITIONAL = re.compile(r"\bif\b|如果|假如|要是", re.I)
+_WOULD = re.compile(r"\b(?:if|would|could|might)\b|['’]d\b|如果|假如|要是|[会想]", re.I)
 _PIN = re.compile(
     r"(?:\b(?:PIN|CVV|CVC|SSN)\b|passcode|密码|口令|验证码|(?:door|access|security|login|gate|verification|bank) code)"
     r"[^\n]{0,40}?\d{3,}"
@@ -636,10 +757,23 @@ def may_answer(question: str, text: str) -> bool:
     if _ANYONE.search(asked):
         return True
     if _SPEAKS_OF_ME.search(asked):
-        return "" in about
+        return "" in about and not _tells_of_another(asked, text)
     if _YOU.search(asked):
         return _YOU.search(text) is not None
     return _SOMEONE.search(asked) is None or about != _ME or _SOMEONE.search(text) is not None
+
+
+def _tells_of_another(asked: str, text: str) -> bool:
+    """Whether what a statement says on a question about the speaker, it says of someone else."""
+    mine, others = list[Claim](), list[Claim]()
+    for one in _claims(text):
+        (mine if one.subject == USER else others).append(one)
+    if (wanted := fact_question(asked)) is not None and any(one.relation in wanted.relations for one in others):
+        return not any(one.relation in wanted.relations for one in mine)
+    hidden = {at for one in others for at in range(one.start, one.end)}
+    hidden.difference_update(at for one in mine for at in range(one.start, one.end))
+    rest = "".join(" " if at in hidden else char for at, char in enumerate(text))
+    return coverage(asked, rest) < coverage(asked, text)
 
 
 def _is_of_another_kind(asked: str, text: str) -> bool:
@@ -705,8 +839,9 @@ def _concerns(text: str, about: frozenset[str], name: str) -> bool:
     return not said or any(name in f"{one.subject} {one.object}".casefold() for one in said)
 
 
-def _claims(text: str) -> list[Claim]:
-    return claims(text, time=_TIMELESS)
+@lru_cache(maxsize=256)
+def _claims(text: str) -> tuple[Claim, ...]:
+    return tuple(claims(text, time=_TIMELESS))
 
 
 class _Part(NamedTuple):
@@ -722,18 +857,35 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """What may answer a question of the given messages.
 
     Of a message about several people, only the sentences about whom the question asks about are kept. What is only
-    supposed or said in jest is left out.
+    supposed or said in jest is left out. Only the first 20,000 characters of all messages together are looked at.
     """
+    said = _within(said)
     supposes, liked = _CONDITIONAL.search(question) is not None, _WHAT_LIKED.search(question) is not None
     kept = [
         part
         for at, one in enumerate(said)
         for part in _parts(at, one.text)
-        if (supposes or not (_UNREAL.search(part.text) or in_jest(part.text)) or _claims(part.text))
+        if (supposes or not _is_unreal(part.text))
         and not (liked and _only_dislikes(_claims(part.text)))
         and may_answer(question, part.text)
     ]
     return [_cut(said[run[0].message], run[0].start, run[-1].end) for run in _runs(kept)]
+
+
+def _is_unreal(text: str) -> bool:
+    """Whether a text only supposes something, or says it in jest."""
+    return bool(_UNREAL.search(text) or in_jest(text)) and not _claims(text)
+
+
+def _within(said: Sequence[Found]) -> list[Found]:
+    """The messages, cut where together they have more characters than are looked at."""
+    kept, left = list[Found](), _MOST_LOOKED_AT
+    for one in said:
+        if left <= 0:
+            break
+        kept.append(one if len(one.text) <= left else _cut(one, 0, left))
+        left -= len(one.text)
+    return kept
 
 
 def _parts(message: int, text: str) -> Iterator[_Part]:

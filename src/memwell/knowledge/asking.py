@@ -6,13 +6,23 @@ A question that names a year, a number, a code, a weekday or a month is not answ
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
-from memwell.language.entities import entities
+from memwell.language.claims.english_objects import NATIONALITIES
+from memwell.language.entities import (
+    NOT_NAMES,
+    ORGANISATION_ENDINGS,
+    PERSON_ENDINGS_ZH,
+    PLACE_ENDINGS,
+    TITLES,
+    entities,
+)
 from memwell.language.segment import query_terms, segment
 from memwell.longterm.candidates import weighted_terms
 
@@ -456,28 +466,35 @@ _ONE_OF = (
     },
 )
 _UNITS_OF_TIME = "second|minute|hour|day|night|week|weekend|month|year|decade|centur"
+_DURATION = (
+    rf"\b(?<!watt[- ])(?:{_UNITS_OF_TIME})(?:s|ies|y)?\b|\b(?:until|till|forever|always|as long|permanent\w*|mornings?|"
+    rf"afternoons?|at once|immediate\w*|seasons?|semesters?|terms?|sessions?|lessons?|quarters?|fortnight)\b|"
+    r"\d ?(?:min|h|hrs?|s|d)\b|\w+days?|\d{1,2}:\d\d|o['’]clock|"
+    "[秒时天日周月年夜季点钟]|学期|星期|永久|终身|一直|直到|长期|立即|马上|当场"
+)
 _MEASURES: tuple[tuple[str, str], ...] = (
     (  # Money
         r"\bhow much (?:(?:does|do|did|is|are|was|were|will|must|should)\b.*\b(?:costs?|pay|charged?|fee|rent|fine|"
         r"ticket|pass)\b|(?:rent|money)\b)|\bwhat (?:do|does|did|will|would|is|are|was)\b[^?]{0,60}\b(?:cost|price|fare)\b|"
         "多少钱|多少元|什么价",
         r"\b(?:euros?|dollars?|pounds?|pence|cents?|yuan|francs?|kron\w+|crowns?|yen|rupees?|usd|eur|gbp|rmb|chf|free|fee|"
-        r"charge|included|nothing|half)\b|\d(?= (?:an?|per|each)\b|[.,;]?\s*\Z)|[€$£¥￥%元块折]|费|百分|半价",
+        r"charge|included|nothing|half)\b|\d(?= (?:an?|per|each)\b|[.,;]?\s*\Z)|[€$£¥￥%元折]|"
+        r"块(?:钱|半|[，。；！]|\Z)|费|百分|半价",
     ),
     (  # How often
         r"\bhow (?:often|many times|frequently)\b|多久[^，。？]{0,4}一次|几次|多少次",
         rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|yearly|quarterly|hourly|annual(?:ly)?|always|never|per|"
         rf"nightly|alternate|fortnight\w*|regular\w*|an? (?:{_UNITS_OF_TIME})|\w+days)\b|"
-        "每|(?<![上下这])次|天天|从不|隔|周[一二三四五六日]",
+        "每|(?<![上下这])次|天天|从不|隔|周[一二三四五六日]|(?:个?[年月周天]|小时|星期|公里)[以之]?后(?:就|要|应|须|需)?[更换洗清修检保]",
     ),
-    (  # How long
-        r"\bhow (?:long|many (?:seconds|minutes|hours|days|nights|weeks|months|years))\b|"
+    (  # For how long
+        r"\bhow many (?:seconds|minutes|hours|days|nights|weeks|months|years)\b|"
         "多久|多长时间|几(?:天|周|年(?!级)|个?(?:小时|月|星期)|分钟)",
-        rf"\b(?:{_UNITS_OF_TIME})(?:s|ies|y)?\b|\b(?:until|till|forever|always|as long|permanent\w*|mornings?|afternoons?|"
-        rf"at once|immediate\w*|(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages|seasons?|semesters?|terms?|"
-        r"sessions?|lessons?|quarters?|fortnight)\b|\d ?(?:min|h|hrs?|s|d)\b|"
-        r"\w+days?|\d{1,2}:\d\d|o['’]clock|"
-        "[秒时天日周月年夜季米里点钟]|学期|星期|永久|终身|一直|直到|长期|立即|马上|当场",
+        _DURATION,
+    ),
+    (  # A length in time or space
+        r"\bhow long\b",
+        rf"{_DURATION}|\b(?:(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages)\b",
     ),
     (
         r"\bhow heavy\b|\bhow much\b.*\bweigh|多重|多少(?:公斤|千克|斤|克|吨)",
@@ -488,6 +505,16 @@ _MEASURES: tuple[tuple[str, str], ...] = (
         r"\bhow old\b|几岁|多大(?:年[纪龄]|[了啦]?\W*\Z)|多少岁",
         r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
     ),
+    (r"\bhow (?:wide|broad)\b|多宽", r"\b(?:wide|width|broad)\b|宽"),
+    (r"\bhow deep\b|多深", r"\bdeep|\bdepth\b|深"),
+    (r"\bhow (?:tall|high)\b|多高(?!兴)", r"\b(?:tall|high|height|up to)\b|高"),
+    (  # By the clock
+        r"\b(?:at )?what time\b|几点",
+        rf"\d ?[ap]\.?m\b|\d{{1,2}}:\d\d|o['’]clock|\b(?:noon|midnight|half past|quarter (?:past|to)|all day|day or night|"
+        rf"(?:at|by|from|until|till|to|before|after|around|about|between) (?:{_NUMBER_WORDS}|\d{{1,2}}))\b|"
+        r"点|\d时|中午|午夜|全天",
+    ),
+    (r"怎么办", "请|检查|更换|清|联系|重[新启]|按|拨|打|预约|报修|用|放|由|应|可以|擦|扫|须"),
     (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),
 )
 _MEASURED = tuple((re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in _MEASURES)
@@ -499,7 +526,38 @@ def lacks_measure(question: str, text: str) -> bool:
     """
     # 多久换一次 asks how often, and not how long too: only the first that is asked for counts.
     given = next((given for asked, given in _MEASURED if asked.search(question, 0, _LOOKED_AT)), None)
-    return given is not None and given.search(text) is None
+    return (
+        (given is not None and given.search(text) is None) or _lacks_count(question, text) or _lacks_way(question, text)
+    )
+
+
+_A_COUNT = re.compile(rf"\d[\d,.]*|(?!half\Z)(?:{_NUMBER_WORDS})|no|several", re.I)
+_HOW_MANY = re.compile(r"\bhow many ([a-z]+)\b", re.I)
+_HOW_MANY_ZH = re.compile("(?:多少|(?<!星期)(?<!周)几)([个位名辆张只条栋套间台本])(?!月|小时|星期|人)")
+_SAME_COUNT = {"个": "个位名人只", "位": "个位名人", "名": "个位名人"}
+
+
+def _lacks_count(question: str, text: str) -> bool:
+    """Whether it is asked how many there are of something that a text names, but does not count."""
+    if found := _HOW_MANY_ZH.search(question, 0, _LOOKED_AT):
+        counted = _SAME_COUNT.get(found[1], found[1])
+        return re.search(f"[0-9〇零一二两三四五六七八九十百千万半][{counted}]", text) is None
+    found = _HOW_MANY.search(question, 0, _LOOKED_AT)
+    stem = query_terms(found[1])[:1] if found else []
+    words = [word.lower() for word in _WORD.findall(text)]
+    places = [at for at, word in enumerate(words) if stem and query_terms(word)[:1] == stem]
+    before = [word for at in places for word in words[max(0, at - 3) : at]]
+    return bool(places) and not any(_A_COUNT.fullmatch(part) for word in before for part in word.split("-"))
+
+
+_WAY = re.compile("(?:怎么|怎样|如何)([\u4e00-\u9fff]{1,2})[的呢]?\\W*\\Z")
+_ANY_WAY = re.compile("办|处|做|弄|用|解|回|样|走|去|来|收|工|算|申|操|进|开始")
+
+
+def _lacks_way(question: str, text: str) -> bool:
+    """Whether it is asked how something is done, and a text has no character of the verb: 人脸识别怎么录入."""
+    found = _WAY.search(question, 0, _LOOKED_AT)
+    return found is not None and not _ANY_WAY.match(found[1]) and set(found[1]).isdisjoint(text)
 
 
 _PER = r"\b(?:an?|per|each|one|every|by the)\s+(?:whole\s+|full\s+)?"
@@ -586,6 +644,108 @@ def owned_in(question: str) -> tuple[list[str], list[str]]:
     return [owner or cause for owner, _, cause in found], things
 
 
+_TOPIC = re.compile(
+    "\\A\\W*(?:请问|那么?|如果|要是|请|有|在|用|给|对|把|被|[我你您他她它咱]们?的?)*([\u4e00-\u9fff]{2})"
+)
+_NO_TOPIC = re.compile(
+    "[今明昨后前每某本下上这那早晚中周星节假春夏秋冬平现最一二两三四五六七八九十几多哪什怎为何谁可能需会要想应该是没不还也都][\u4e00-\u9fff]"
+    "|[\u4e00-\u9fff][么样以的]|时候|时间|开始|结束|所有|全部|通常|一般"
+)
+
+
+_PRICED = re.compile(
+    r"\A\W*(?:and |so )?how much (?:is|are|was|were|does|do|did|will|would) (?:it cost )?(?:an?|the|one) "
+    r"([a-z'’-]+(?: [a-z'’-]+){0,2}?)(?=\W*\Z| (?:cost|of|for|to|in|on|at|with|from|per|an?|when|if|be|by)\b)",
+    re.I,
+)
+
+
+def topic_of(question: str) -> str:
+    """What a question is plainly about, or nothing: 家具 of 家具几天内可以退, *key* of "How much is a key to the gate?"."""
+    if priced := _PRICED.match(question[:_LOOKED_AT]):
+        return priced[1].strip()
+    found = _TOPIC.match(question)
+    return "" if found is None or _NO_TOPIC.match(found[1]) else found[1]
+
+
+# Which names of a text another one does not have.
+
+_NAME_WORD = re.compile(r"[^\W\d_]+")
+_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
+_ALONE = re.compile(r"\W*([A-Z][\w'’-]+(?: [A-Z][\w'’-]+){0,3})\W*\Z")
+_ENDED_ZH = re.compile(f"(?:{PERSON_ENDINGS_ZH}|[市省县])\\Z")
+_LISTED_WORDS = {word.casefold() for word in (*PLACE_ENDINGS, *ORGANISATION_ENDINGS, *TITLES)}
+_NO_PART = frozenset("of the a an and in on for to at by de la van von user assistant passage source document".split())
+_ANOTHER_ROOT = {
+    "french": "france", "dutch": "netherlands holland", "british": "britain uk united kingdom england", "welsh": "wales",
+    "american": "america usa us united states", "filipino": "philippines", "emirati": "uae", "english": "uk",
+}  # fmt: skip
+_SAME_PEOPLE = 3
+_A_STEM, _AN_ENDING = 4, 3
+
+
+def names_lacking(text: str, known: str, also: str = "") -> list[str]:
+    """The names in a text that neither ``known`` nor ``also`` has in any spelling: *NYC* is *New York City*, *Zurich* is
+    *Zürich*, and who is *French* is from *France*. A name in letters that ``known`` has none of may be a translation.
+    """
+    alone = _ALONE.match(text)
+    found = [one.text for one in entities(text)] or ([alone[1]] if alone and alone[1] not in NOT_NAMES else [])
+    given = f"{known}\n{also}"
+    words = [_folded(word) for word in _NAME_WORD.findall(given)]
+    lacking = list[str]()
+    for name in found:
+        if _HAN.search(name):
+            has = not _HAN.search(known) or _has_han(name, given)
+        else:
+            has = not _LATIN_WORD.search(known) or _has_name(name, given, words)
+        if not has:
+            lacking.append(name)
+    return lacking
+
+
+def without_names(text: str) -> str:
+    """A text without the names in it."""
+    for one in reversed(entities(text)):
+        text = f"{text[: one.start]} {text[one.end :]}"
+    return text
+
+
+def _has_han(name: str, known: str) -> bool:
+    """Whether a Chinese name is in a text, whole or in full: 北大 in 北京大学."""
+    bare = _ENDED_ZH.sub("", name.strip("《》")) or name
+    return bare in known or re.search("[\u4e00-\u9fff]{0,2}".join(map(re.escape, bare)), known) is not None
+
+
+def _has_name(name: str, known: str, words: Sequence[str]) -> bool:
+    """Whether a text has each word of a name, or the name in letters, or what its letters stand for."""
+    own = [_folded(word) for word in _NAME_WORD.findall(name)]
+    letters, squeezed = "".join(own), "".join(words)
+    if len(letters) >= _A_STEM and letters in squeezed:
+        return True
+    initials = "".join(word[0] for word in own if word not in _NO_PART)
+    capitals = "".join(word[0] for word in re.findall(r"[A-Z][^\W_]*|[a-z]{4,}", known)).lower()
+    if (len(own) > 1 and initials in words) or (name.isupper() and len(name) > 1 and letters in capitals):
+        return True
+    wanted = [word for word in own if len(word) > 1 and word not in _NO_PART and word not in _LISTED_WORDS]
+    return all(any(_is_same(word, other) for other in words) for word in wanted)
+
+
+def _is_same(word: str, other: str) -> bool:
+    """Whether two words are forms of one name: *London* and *Londoners*, *Spain* and *Spanish*."""
+    short, long = sorted((word, other), key=len)
+    if word == other or (len(short) >= _A_STEM and long.startswith(short) and len(long) - len(short) <= _AN_ENDING):
+        return True
+    people, place = (word, other) if word in NATIONALITIES else (other, word)
+    if people not in NATIONALITIES:
+        return False
+    return place[:_SAME_PEOPLE] == people[:_SAME_PEOPLE] or place in _ANOTHER_ROOT.get(people, "").split()
+
+
+def _folded(word: str) -> str:
+    """A word without accents, in small letters."""
+    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char)).casefold()
+
+
 def refers_back(question: str) -> bool:
     """Whether a question may refer to earlier messages: *it*, *and then*, 那, 它, …呢."""
     return _LEANS.search(question, 0, _LOOKED_AT) is not None
@@ -603,6 +763,7 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _ASKING_FIRST = re.compile("(?:我?该|应该|应当)?(?:怎么办|如何处理|怎么处理|怎么做)|东西")
 """Removed before the other question words, which would leave a part of them."""
+_HOW_OFTEN = re.compile("(?:多久|多长时间)([^，。？]{0,8}?)一次")
 _ASKING_ENGLISH = re.compile(
     r"\bhow (?:many|much|long|often|late)\b|\bwhat (?:should|shall|must|can|do) (?:i|we|one) do\b|"
     r"\b(?:some|any)(?:thing|one|body)\b|\bper\b",
@@ -669,6 +830,13 @@ class Needs:
     def __len__(self) -> int:
         return len(self._needs)
 
+    def beyond(self, text: str) -> Self:
+        """The needs that a text does not meet."""
+        held, other = set(segment(text)), copy(self)
+        other._needs = [need for need in self._needs if not need.met(held)]
+        other._total = sum(need.weight for need in other._needs)
+        return other
+
     def covered(self, text: str) -> float:
         """The share of the needs that a text meets, from 0 to 1."""
         if not self._total:
@@ -693,7 +861,8 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
     # Next to a telling word, function words are left out; alone they would be all there is.
     telling = weighted_terms(f"{english} {_TELLING}")
     needs = [need for word in _WORD.findall(english) for need in _of_word(word, telling, synonyms)]
-    telling_han = QUESTION_WORDS_ZH.sub(" ", _ASKING_FIRST.sub(" ", question.replace(_HOW_MUCH, " ")))
+    han = _HOW_OFTEN.sub(r" \1 ", question.replace(_HOW_MUCH, " "))
+    telling_han = QUESTION_WORDS_ZH.sub(" ", _ASKING_FIRST.sub(" ", han))
     for run in _HAN.findall(telling_han):
         needs += map(_priced, _of_run(run, synonyms))
     if _HOW_MUCH in question:
@@ -712,7 +881,7 @@ def _priced(need: Need) -> Need:
 
 
 def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> list[Need]:
-    others = _forms((*_OTHER_FORMS.get(word.lower(), ()), *synonyms.synonyms_of(word)))
+    others = _forms((*OTHER_FORMS.get(word.lower(), ()), *synonyms.synonyms_of(word)))
     return [Need((term,), others, telling[term]) for term in query_terms(word) if term in telling]
 
 
@@ -755,4 +924,5 @@ def _other_forms() -> dict[str, tuple[str, ...]]:
     return {word: tuple(other for other in row if other != word) for row in rows for word in row}
 
 
-_OTHER_FORMS = _other_forms()
+OTHER_FORMS = _other_forms()
+"""The other forms of English words whose forms share no stem: *mice* of *mouse*."""

@@ -26,10 +26,12 @@ from memwell.knowledge.asking import (
     names_in,
     owned_in,
     share_lacking,
+    topic_of,
 )
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
+from memwell.language.claims import corrects
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh
 from memwell.tokens import default_counter
@@ -318,6 +320,8 @@ _MOST_JUDGED = 32  # Sentences whose meaning is compared where meaning decides
 _MOST_CLAUSES = 24
 _CLAUSES = re.compile(r"[,;，；、：:]\s*|\s(?:but|and)\s")
 _GOES_ON = re.compile(r"(?:it|its|they|their|this|these|that|he|she|his|her)\b|[它他她]|[这其该]", re.I)
+_IS_SENTENCE = re.compile(r"[。！？.!?]\s*\Z").search
+_TAKES_BACK = re.compile(r"\W*\w+\s?[,，.!…:：—–]").match
 _MOST_RUNS = 3
 _NEARLY_AS_GOOD = 0.9
 _NEARNESS = 0.7
@@ -436,6 +440,14 @@ class Exact(NamedTuple):
     rest: Needs
 
 
+def _with_correction(lines: Sequence[PassageLine], run: LineRun) -> LineRun:
+    """Lines with those behind them that correct them: "I have two kids. Sorry, three."."""
+    last = run.last
+    while last + 1 < len(lines) and corrects(said := lines[last + 1].text) and _TAKES_BACK(said):
+        last += 1
+    return run._replace(last=last)
+
+
 class Chooser:
     """Chooses sentences of the best passages for a question that asks for things of these ``kinds``.
 
@@ -469,6 +481,7 @@ class Chooser:
             [Needs(name, synonyms=search.synonyms, rarities=search.rarities) for name in names]
             for names in ([*names_in(question), *things], owners)
         )
+        self._topic = topic_of(question)
         self._parsed: dict[str, Parsed | None] = {}
         self._readings = [self._read(hit) for hit in hits]
 
@@ -484,7 +497,8 @@ class Chooser:
             best = ranked[0].score
             if one.score >= (best - _NEARLY_AS_LIKELY if self._by_meaning else _NEARLY_AS_GOOD * best):
                 self._add(chosen, one)
-        return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
+        corrected = [(number, _with_correction(self._readings[number].lines, run)) for number, run in chosen]
+        return [self._quote(reading, run) for reading, run in self._merged(sorted(corrected))]
 
     def _misses(self, one: _Candidate) -> bool:
         """Whether a candidate is about the opposite, another case or someone else, or lacks the measure asked for."""
@@ -494,9 +508,21 @@ class Chooser:
             return True
         if is_opposite(self._asked, said) or (self._names_other(one) and en_or_zh(self._asked) == en_or_zh(said)):
             return True
-        if lacks_measure(self._asked, self._itself(one)):
+        if lacks_measure(self._asked, self._itself(one)) or self._lacks_topic(one):
             return True
         return "phone" in self._kinds and not kinds_in(said, _PHONE)
+
+    def _lacks_topic(self, one: _Candidate) -> bool:
+        """Whether a candidate and what is above it lack what the question is about, and the document is not about that."""
+        reading = self._readings[one.reading]
+        around = " ".join((reading.said(one.run), *reading.contexts(one.at)))
+        if not self._topic or en_or_zh(around) != en_or_zh(self._topic):
+            return False
+        needs = Needs(self._topic, synonyms=self._search.synonyms, rarities=self._search.rarities)
+        begins = next(filter(_IS_SENTENCE, reading.text.splitlines()), "")
+        if not needs or needs.covered(around) or self._topic in begins:
+            return False
+        return self._topic.isascii() or set(self._topic).isdisjoint(around)
 
     def _names_other(self, one: _Candidate) -> bool:
         """Whether a candidate speaks of none whom the question names, or of another one's thing."""
@@ -540,7 +566,10 @@ class Chooser:
                 meaning[at],
                 context[at],
                 share_lacking(said[at], self._kinds, self._asked),
-                in_its_words=self._holds_most(lines[at][0].said(run)),
+                # Who asks for a person and a number is answered by two sentences.
+                in_its_words=self._holds_most(
+                    lines[at][0].said(run) if len(self._kinds) > 1 else self._itself(one._replace(run=run))
+                ),
                 says_no=self._whether and denies(said[at]),
             )
             if score >= 0:
@@ -662,13 +691,13 @@ class Chooser:
             chosen.append((one.reading, run))
 
     def _merged(self, chosen: list[tuple[int, LineRun]]) -> list[tuple[int, LineRun]]:
-        """Consecutive runs joined, as far as they may be quoted together."""
+        """Consecutive runs joined, as far as they may be quoted together; overlapping ones always."""
         merged: list[tuple[int, LineRun]] = []
         for number, run in chosen:
             reading = self._readings[number]
-            if merged and merged[-1][0] == number and merged[-1][1].last + 1 == run.first:
-                longer = LineRun(merged[-1][1].first, run.last)
-                if longer.fits(reading.text, reading.lines):
+            if merged and merged[-1][0] == number and run.first <= merged[-1][1].last + 1:
+                longer = LineRun(merged[-1][1].first, max(run.last, merged[-1][1].last))
+                if run.first <= merged[-1][1].last or longer.fits(reading.text, reading.lines):
                     merged[-1] = (number, longer)
                     continue
             merged.append((number, run))

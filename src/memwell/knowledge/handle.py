@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify, renamed
+from memwell._asyncify import asyncify
 from memwell.filters import FilterLike, as_filter, record_test
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import has_pronoun
@@ -21,6 +21,7 @@ from memwell.knowledge.ingest import Ingested, Ingestion, IngestOptions, Progres
 from memwell.knowledge.recall import Search, SearchRequest
 from memwell.knowledge.shelf import DocumentStore, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
+from memwell.language.asking import asked_part
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.journal import PendingWork, knowledge_space
 from memwell.longterm.snapshot_cache import Snapshots
@@ -29,7 +30,7 @@ from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Space, SpaceLike
 from memwell.storage.protocols import Backend
-from memwell.values import check_count, check_id, check_text, check_type, new_id, now
+from memwell.values import check_count, check_flag, check_id, check_text, check_type, new_id, now
 
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""
@@ -199,16 +200,20 @@ class Knowledge:
 
     # Removing
 
-    def remove(self, *ids: str) -> int:
-        """Remove documents, also from the store's files; returns how many existed. Unknown ids are ignored."""
+    def remove(self, *ids: str, wait: bool = False) -> int:
+        """Remove documents for good; returns how many existed. Unknown ids are ignored.
+
+        From the files of a PostgreSQL or Redis store a worker removes them soon; ``wait`` waits for that.
+        """
+        check_flag(wait, "wait")
         removed = self._shelf.remove([check_id(id_, "a document's id") for id_ in ids])
         if removed:
-            self._shelf.scrub()
+            self._shelf.scrub(wait=wait)
         return removed
 
-    def erase_all(self) -> int:
-        """Remove all documents of the space, also from the store's files; returns how many existed."""
-        return self._shelf.clear()
+    def erase_all(self, *, wait: bool = False) -> int:
+        """Remove all documents of the space, as ``remove`` does; returns how many existed."""
+        return self._shelf.clear(wait=check_flag(wait, "wait"))
 
     # Upkeep
 
@@ -285,11 +290,12 @@ class Knowledge:
         """
         language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)
-        hits = self.recall(question, limit=limit)
+        asked = asked_part(question)
+        hits = self.recall(asked, limit=limit)
         answerer = Answerer(self._search, question, hits, language, history=history, said=said, known=known)
-        before = said_before(history, question)
-        if before and (has_pronoun(question) or (not answerer.supported and answerer.refers_back)):
-            hits = self.recall(f"{before}\n{question}", limit=limit)
+        before = said_before(history, asked)
+        if before and (has_pronoun(asked) or (not answerer.supported and answerer.refers_back)):
+            hits = self.recall(f"{before}\n{asked}", limit=limit)
             wider = Answerer(
                 self._search, question, hits, language, history=history, before=before, said=said, known=known
             )
@@ -308,11 +314,7 @@ class Knowledge:
     aerase_all = asyncify(erase_all)
     arechunk = asyncify(rechunk)
     apending = asyncify(pending)
-    owed = renamed("owed", pending)
-    aowed = renamed("aowed", apending)
     aflush = asyncify(flush)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
     arecall = asyncify(recall)
     aanswer = asyncify(answer)
 

@@ -121,7 +121,8 @@ class Ingested(msgspec.Struct, frozen=True):
         phrases = _PHRASES["zh" if language.startswith("zh") else "en"]
         counts = {name: len(getattr(self, name)) for name in ("added", "changed", "unchanged", "removed", "refused")}
         parts = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
-        lines = [phrases["line"].format(phrases["and"].join(parts), self.chunks, self.seconds)]
+        chunks = phrases["chunk" if self.chunks == 1 else "chunks"].format(self.chunks)
+        lines = [phrases["line"].format(phrases["and"].join(parts), chunks, self.seconds)]
         lines += [phrases["bad"].format(one.source, one.detail) for one in self.refused]
         lines += [phrases["warning"].format(one) for one in self.warnings]
         return "\n".join(lines)
@@ -133,12 +134,12 @@ class Ingested(msgspec.Struct, frozen=True):
 _PHRASES = {
     "en": {
         "added": "{} added", "changed": "{} changed", "unchanged": "{} unchanged", "removed": "{} removed",
-        "refused": "{} refused", "and": ", ", "line": "{}; {} chunks in {:.1f} s",
+        "refused": "{} refused", "and": ", ", "line": "{}; {} in {:.1f} s", "chunk": "{} chunk", "chunks": "{} chunks",
         "bad": "  refused {}: {}", "warning": "  note: {}",
     },
     "zh": {
         "added": "新增 {}", "changed": "更新 {}", "unchanged": "未变 {}", "removed": "移除 {}",
-        "refused": "拒绝 {}", "and": "，", "line": "{}；共 {} 个片段，用时 {:.1f} 秒",
+        "refused": "拒绝 {}", "and": "，", "line": "{}；共 {}，用时 {:.1f} 秒", "chunk": "{} 个片段", "chunks": "{} 个片段",
         "bad": "  拒绝 {}：{}", "warning": "  注意：{}",
     },
 }  # fmt: skip
@@ -353,8 +354,9 @@ class Ingestion:
         """Make the pending vectors, and remove the traces of replaced and removed documents."""
         pending = self._shelf.vectors.flush()
         if pending:
+            what = "chunk waits for its vector" if pending == 1 else "chunks wait for their vectors"
             self._warnings.append(
-                f"{pending} chunks wait for their vectors and are found by their words; flush() makes them"
+                f"{pending} {what}; their words find them meanwhile, and flush() makes what is missing"
             )
         if self._outcomes["removed"] or self._outcomes["changed"]:
             self._shelf.scrub()

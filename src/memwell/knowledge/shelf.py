@@ -32,6 +32,7 @@ from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend
+from memwell.storage.scrubbing import SCRUBS, note_erasure, scrubbed
 from memwell.values import check_metadata, check_text, new_id, shown
 
 # The vectors of chunks
@@ -457,6 +458,7 @@ class DocumentStore:
                 self._forget_texts(manifest)
                 with self.backend.transaction():
                     is_gone, left = self._remove(id_)
+                    note_erasure(self.backend)
                 removed += is_gone
                 self._drop(left)
         return removed
@@ -478,19 +480,24 @@ class DocumentStore:
         self.backend.index.delete(self.space, chunk_ids(manifest))
         return None
 
-    def scrub(self) -> None:
-        """Remove the traces of removed documents from the store's files."""
+    def scrub(self, *, wait: bool = False) -> None:
+        """Remove the traces of removed documents from the store's files, at once with ``wait``."""
         self._drop_abandoned(_ABANDONED_S)
         self.vectors.drop_notes()
-        self.backend.scrub()
+        self._scrub(wait=wait)
 
-    def clear(self) -> int:
+    def _scrub(self, *, wait: bool) -> None:
+        # What is removed in several steps is noted again after the last.
+        if not scrubbed(self.backend, note_erasure(self.backend), wait=wait):
+            self._notify(SCRUBS)
+
+    def clear(self, *, wait: bool = False) -> int:
         """Remove all documents and notes; returns how many documents existed."""
         removed = self.remove([manifest.document.id for manifest in self.manifests()])
         self._drop_abandoned(0.0)
         self.backend.kv.delete(self.space, _CHUNKING)
         self.vectors.clear()
-        self.backend.scrub()
+        self._scrub(wait=wait)
         return removed
 
     def _clear(self, before: Manifest, after: Manifest) -> StagedChunks | None:

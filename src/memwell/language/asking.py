@@ -6,11 +6,14 @@ English words are compared by their stems, Chinese by characters and their pairs
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
+from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
+from memwell.language.subjects import EN_KIN, ROLES, ZH_KIN
 
 # The longest first, so that 是什么 goes before 什么.
 QUESTION_WORDS_ZH = re.compile(
@@ -58,6 +61,22 @@ def is_question(text: str) -> bool:
     return bool(_ASKS.search(text.strip()))
 
 
+_LONGEST_ASKED = 1_000
+
+
+def asked_part(text: str) -> str:
+    """What a message asks: all of it, or of one above 1,000 characters its last questions that fit, or else its end."""
+    if len(text) <= _LONGEST_ASKED:
+        return text
+    kept: list[str] = []
+    for one in reversed(sentences(text)):
+        if sum(map(len, kept)) + len(one.text) > _LONGEST_ASKED:
+            break
+        if is_question(one.text):
+            kept.append(one.text.strip())
+    return " ".join(reversed(kept)) or text[-_LONGEST_ASKED:]
+
+
 _BETWEEN_QUESTIONS = re.compile(
     r"(?<=[?？])\s*(?=\S)"
     r"|[,;]?\s+(?:and|or|also)\s+(?:also\s+)?(?=(?:who|what|which|when|where|why|how)(?:['’]s|\s+[a-z]+)\b)"
@@ -71,6 +90,7 @@ _IN_CASE = re.compile(r"\b(?:if|once|after|before|because)\b|如果|要是", re.
 _MOST_QUESTIONS = 3
 
 
+@lru_cache(256)
 def separate_questions(text: str) -> tuple[str, ...]:
     """The questions of a text that asks for several things, at most three; else the text alone.
 
@@ -167,19 +187,28 @@ _ASKS_FORMER = LazyPattern(
     r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后任夫妻]|几[天年次个周])",
     re.IGNORECASE,
 ).search
+_FORMER = "use previous former past original first initial earlier old was were before prior".split()
+"""Words of which a question in English has one wherever that matches."""
 _BEFORE_WHAT = LazyPattern(
     r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I
 ).search
 
 
+def _names_former(query: str) -> bool:
+    # The pattern takes milliseconds to compile, which most questions need not wait for.
+    lower = query.lower()
+    may = not query.isascii() or any(word in lower for word in _FORMER)
+    return may and _ASKS_FORMER(query) is not None
+
+
 def asks_about_past(query: str) -> bool:
     """Whether a question is about how things were, so that an outdated statement may be the answer."""
-    return (_ASKS_PAST(query) or _ASKS_FORMER(query)) is not None and _ASKS_PRESENT(_without_before(query)) is None
+    return (_ASKS_PAST(query) is not None or _names_former(query)) and _ASKS_PRESENT(_without_before(query)) is None
 
 
 def asks_about_former(query: str) -> bool:
     """Whether a question is about what is so no longer, so that an outdated statement is the answer: *my old number*."""
-    return _ASKS_FORMER(query) is not None and _ASKS_PRESENT(_without_before(query)) is None
+    return _names_former(query) and _ASKS_PRESENT(_without_before(query)) is None
 
 
 def before_what(query: str) -> str:
@@ -192,3 +221,50 @@ def _without_before(query: str) -> str:
     # "before my current flat" is about another time than the flat.
     found = before_what(query)
     return query.replace(found, "") if found else query
+
+
+# Whom a question is about.
+
+_ZH_KIN = f"{KIN_WORDS}|医生|大夫"
+_OF_SPEAKER = LazyPattern(r"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\b(?:my|our)\b|[我咱]", re.I).search
+_OF_KIN = LazyPattern(rf"\b(?:my|our) (?:\w+ )?({'|'.join(EN_KIN)})('s)?\b|[我咱]们?家?的?({_ZH_KIN})(家?的)?", re.I)
+_OF_OTHERS = LazyPattern(rf"\bwho\b|谁|哪位|{_ZH_KIN}", re.I).search
+
+
+def asked_of(query: str) -> str | None:
+    """Whom a question is about: one of the speaker's people, by the usual word, or the speaker as ""; None for others.
+
+    "What is my boss's car?" is about the boss, and "Where is my boss?" about either: who has a role, the speaker tells.
+    """
+    query = query.replace("’", "'")
+    found = list(_OF_KIN.finditer(query))
+    if len(found) > 1 or _OF_OTHERS(_OF_KIN.sub("", query)):
+        return None
+    for one in found:
+        word = EN_KIN[one[1].lower()] if one[1] else ZH_KIN[one[3]]
+        return word if one[2] or one[4] or word not in ROLES else None
+    return "" if _OF_SPEAKER(query) else None
+
+
+# What an answer tells the person who asked.
+
+_TO_ME = tuple(
+    (re.compile(pattern, re.I), mine)
+    for pattern, mine in (
+        (r"\byou(?: are|['’]re)\b", "I am"), (r"\byou were\b", "I was"), (r"\byour\b", "my"), (r"\byou\b", "I"),
+        (r"\s*\[\d+\]", ""), ("[你您]", "我"),
+    )
+)  # fmt: skip
+_SPEAKS_TO_ME = re.compile(r"\W*(?:you|[你您])", re.I)
+
+
+def speaks_to_me(answer: str) -> bool:
+    """Whether an answer begins with the person that it is given to: "You live in Lyon.", "Your cat is Tim."."""
+    return _SPEAKS_TO_ME.match(answer) is not None
+
+
+def as_my_words(answer: str) -> str:
+    """What an answer says to a person, as that person would say it: "I live in Lyon." of "You live in Lyon. [1]"."""
+    for pattern, mine in _TO_ME:
+        answer = pattern.sub(mine, answer)
+    return answer

@@ -9,8 +9,9 @@ order. It never goes into the system role: there a model takes it for the word o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
+from itertools import count
 from typing import Final, NamedTuple
 
 from memwell.errors import InvalidInput
@@ -150,20 +151,39 @@ def label(text: str) -> str:
     return _STRUCTURE.sub(" ", clean(text[: 4 * _LONGEST_LABEL])).strip()[:_LONGEST_LABEL].rstrip()
 
 
-def short_id(id_: str) -> str:
-    """The last characters of an id: the first ones are often the same for many."""
-    return _NOT_OF_AN_ID.sub("-", clean(id_[-4 * _SHORT_ID :]))[-_SHORT_ID:]
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
+    """The last characters of each id, as few from eight on as tell them apart: the first ones are often the same for many.
+
+    Those that only marks tell apart get a number.
+    """
+    cleaned = {id_: _NOT_OF_AN_ID.sub("-", clean(id_)) for id_ in ids}
+    whole = set(cleaned.values())
+    size = _SHORT_ID
+    while len({one[-size:] for one in whole}) < len(whole):
+        size += 1
+    found: dict[str, str] = {}
+    for id_, one in cleaned.items():
+        found[id_] = _numbered(one[-size:], found.values())
+    return found
+
+
+def _numbered(name: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it if it is taken."""
+    return name if name not in taken else next(one for n in count(2) if (one := f"{name}-{n}") not in taken)
 
 
 def heading(
     words: Phrases, name: str, trust: str, flags: Iterable[str] = (), id_: str = "", superseded_by: str = ""
 ) -> str:
-    """The heading of a quotation: the speaker or title, whose word it is, what speaks against it, and the id."""
+    """The heading of a quotation: the speaker or title, whose word it is, what speaks against it, and the id.
+
+    Ids are given as ``short_ids`` returns them.
+    """
     parts = (
         label(name),
         words.trusts.get(trust) or label(trust),
         words.untrusted if "injection" in flags else "",
-        words.outdated.format(id=short_id(superseded_by)) if superseded_by else "",
-        f"#{short_id(id_)}" if id_ else "",
+        words.outdated.format(id=superseded_by) if superseded_by else "",
+        f"#{id_}" if id_ else "",
     )
     return DOT.join(part for part in parts if part)

@@ -252,18 +252,19 @@ def _private_keys(text: str) -> Iterator[Finding]:
 # Passwords and tokens after a word that names them.
 
 # The words are searched as text: a pattern of this many alternatives would cost 30 µs for every sentence with a "key".
-_PASSWORDS = ("pass", "pwd", "pw", "密码", "密碼", "口令")
+_PASSWORDS = ("pass", "pwd", "pw", "密码", "密碼", "口令", "wifi key", "wi-fi key", "wifi code", "wi-fi code")
 _TOKENS = ("secret", "token", "key", "密钥", "密鑰", "令牌", "凭证")
 _BEARERS = ("bearer", "authorization: basic")
 _REST_OF_PASS = re.compile(r"[ _-]?(?:word|phrase|wd|code)", re.IGNORECASE).match
 _MADE_STRONG = re.compile(r"(?:api|access|secret|auth|private|signing|encryption)[ _-]?\Z").search
 _LONGEST_OF_THESE = 12
 _STRONG = frozenset({"secret", "密钥", "密鑰"})
-# A name may continue ("DB_PASSWORD_PROD", "password for the wifi") before the sign of assignment.
+# A name may continue ("DB_PASSWORD_PROD", "password for the wifi at home") before the sign of assignment.
 _ASSIGNS = re.compile(
-    r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?(?:[ \t]{1,2}(?:for|of|to)(?:[ \t][\w'’-]{1,20}){1,4}?)?[ \t]{0,4}"
+    r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?"
+    r"(?:[ \t]{1,2}(?:for|of|to|at|in|on|here|there|from)(?:[ \t][\w'’-]{1,20}){0,7}?)?[ \t]{0,4}"
     r"(?P<sign>:?=>?|:|：|->|→|(?:已经?|被)?(?:就|改|设|設|设置|换|換)?(?:是|为|為|成)了?(?:[ \t]?[:：])?"
-    r"|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
+    r"|(?:(?:is |was |has been )?(?:now )?(?:changed|set) to|(?:is|was)(?: now)?)(?::|(?=[ \t])))[ \t]{0,4}"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match
 # A value without a sign of assignment: "password hunter2", 密码Abc12345.
@@ -338,6 +339,8 @@ def _password_after(value: re.Match[str]) -> Finding | None:
         return None
     # "the password is wrong" holds no password; "password = wrong" does, and so does a word in quotes.
     assigned = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
+    # A Latin word that ends a Chinese sentence is no word of it.
+    assigned = assigned or (not value["sign"].isascii() and word.isalpha() and bool(_THOUGHT_ENDS(value.string, end)))
     return _password(value.string, start, end) if assigned or unlike_a_word(word) else None
 
 

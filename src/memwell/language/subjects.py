@@ -7,6 +7,7 @@ beyond what ends a name: the words before the first difference, and those that d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,6 +22,8 @@ _LONGEST_NAME = 6
 """How many words or characters of the names may differ."""
 _LEAST_SHARED = 0.3
 """Which part of what they say after the names must be the same."""
+_MORE_SHARED = 0.6
+"""The same where even the verbs differ."""
 _MANY = 2**14
 
 
@@ -32,9 +35,27 @@ def kin(relation: str, usual: str) -> str:
 
 
 _ANY_CHILD = frozenset("kid kids child children baby".split())
-EN_KIN = {word: kin(relation, SAME_KIN.get(word, word)) for word, relation in ENGLISH_KIN.items()}
+# The longest first, so that patterns do not find a mother in a mother-in-law.
+EN_KIN = {
+    word: kin(ENGLISH_KIN[word], SAME_KIN.get(word, word)) for word in sorted(ENGLISH_KIN, key=lambda word: -len(word))
+}
 ZH_KIN = {word: kin(*one) for word, one in CHINESE_KIN.items()} | {"医生": "doctor", "大夫": "doctor"}
 KIN = frozenset((*EN_KIN.values(), *ZH_KIN.values()))
+_RELATIONS = {EN_KIN[word]: relation for word, relation in ENGLISH_KIN.items()} | {
+    ZH_KIN[word]: one.relation for word, one in CHINESE_KIN.items()
+}
+ROLES = frozenset(word for word in KIN if _RELATIONS[word] in ("friend", "colleague", ""))
+"""Those whose role passes from one person to another, so that a statement about one is also about the speaker."""
+# My wife's mother is my mother-in-law.
+RELATIVES = KIN - ROLES - {"partner"}
+
+
+def may_be_one(one: str, other: str) -> bool:
+    """Whether two words of ``KIN`` may mean the same person: *brother* and *older brother*, *sibling* and *sister*."""
+    one, other = one.removesuffix("s"), other.removesuffix("s")
+    if one == other or one.endswith(f" {other}") or other.endswith(f" {one}"):
+        return True
+    return _RELATIONS.get(one) == other or _RELATIONS.get(other) == one
 
 
 class Frame(NamedTuple):
@@ -63,6 +84,16 @@ def are_two(newer: Frame, older: Frame) -> bool:
     return False
 
 
+def do_two_things(newer: Frame, older: Frame) -> bool:
+    """Whether things with two names do two things at two times or prices: "The bus leaves at 7", "School starts at 8"."""
+    if newer.masked.count(_MARK) != older.masked.count(_MARK):
+        return False
+    start, one, other = _common(newer.parts, older.parts), newer.named, older.named
+    if start >= min(one, other) or max(one, other) - start > _LONGEST_NAME or _NUMBER_SIGN not in newer.masked[one:]:
+        return False
+    return _named_apart(newer, older, start, one, other) and _valued_apart(newer, older, one, other, _MORE_SHARED)
+
+
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
     """How many parts both begin with."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -76,7 +107,7 @@ def _named_apart(newer: Frame, older: Frame, start: int, one: int, other: int) -
     if _ANY_OF_THEM.issuperset(which) or _ANY_OF_THEM.issuperset(before):
         return False
     # A name may be that of a relative; and what one names, the other may have as its value.
-    may_be_one = KIN.isdisjoint(which) is not KIN.isdisjoint(before)
+    may_be_one = KIN.isdisjoint(which) is not KIN.isdisjoint(before) and _NO_PERSON.isdisjoint((*which, *before))
     return not (may_be_one or _has(older.parts, which) or _has(newer.parts, before))
 
 
@@ -84,13 +115,17 @@ def _has(parts: Sequence[str], name: Sequence[str]) -> bool:
     return any(parts[at : at + len(name)] == name for at in range(len(parts)))
 
 
-def _valued_apart(newer: Frame, older: Frame, one: int, other: int) -> bool:
-    """Whether much of the rest is the same, and each has something that the other has not."""
+def _valued_apart(newer: Frame, older: Frame, one: int, other: int, least: float = _LEAST_SHARED) -> bool:
+    """Whether much of the rest is the same, and each has something that the other has not, or a value that is hidden."""
     now, before = set(newer.parts[one:]) - _SMALL, set(older.parts[other:]) - _SMALL
-    if now <= before or before <= now:
+    if (now <= before or before <= now) and not any(map(_HIDDEN, now & before)):
         return False
     now, before = set(newer.masked[one:]) - _SMALL, set(older.masked[other:]) - _SMALL
-    return len(now & before) >= _LEAST_SHARED * max(len(now), len(before))
+    return len(now & before) >= least * max(len(now), len(before))
+
+
+_HIDDEN = LazyPattern(r"\[\w+\]").match
+"""What stands for a secret in a text."""
 
 
 @lru_cache(_MANY)
@@ -106,6 +141,7 @@ def frame(text: str, chinese: bool) -> Frame:
 
 _MARK, _NUMBER_SIGN = ",", "#"
 _MARKS = frozenset(",;:.!，。；：！")
+_NO_PERSON = frozenset("home work office school".split()).union("家里")
 _ANY_OF_THEM = frozenset("new old actual correct usual".split()).union("新旧老")
 _SMALL = frozenset("now today currently nowadays again instead these days".split()).union("了的", _MARKS)
 _NUMBER = LazyPattern(
@@ -133,16 +169,110 @@ def _owned(text: str, chinese: bool) -> tuple[str, str] | None:
     return (ZH_KIN if chinese else EN_KIN).get(owner, owner), found[3]
 
 
-_EN_OWNED = LazyPattern(r"\A(?:(?:my |our )(\w+)'s|(\w+(?: \w+)?)'s|(?:my|our)) (?:new |old )?(\w+)\b(?!')").match
+_EN_OWNED = LazyPattern(
+    r"\A(?:(?:my |our )(\w+)'s|(\w+(?: and)?(?: \w+)?)'s|(?:my|our)) (?:new |old )?(\w+)\b(?!')"
+).match
 _ZH_OWNED = LazyPattern(
     rf"\A(?:(?:我们?|咱们?)?({KIN_WORDS})的?|(?:(?:我们?|咱们?)(?=[^的]))?([^\W\x00-\x7f我咱]{{2,3}})的|(?:我们?|咱们?)的)\s*([a-z0-9]+|[^\W\x00-\x7f]{{2}})"
+).match
+
+
+def of_two_measures(newer: str, older: str) -> bool:
+    """Whether both give numbers of units that measure two things: "Leo weighs 14 kilos", "Leo takes size 25"."""
+    now, before = _measures(newer), _measures(older)
+    return bool(now and before) and now.isdisjoint(before)
+
+
+@lru_cache(_MANY)
+def _measures(text: str) -> frozenset[str]:
+    return frozenset(found.lastgroup or "" for found in _MEASURE(text))
+
+
+_MEASURE = LazyPattern(
+    r"(?i)(?P<weight>\b(?:weigh\w*|kilos?|kg|lbs?)\b|\d ?(?:kg|lbs)\b|公斤|体重)|(?P<size>\bsize\b|码)"
+    r"|(?P<height>\b(?:cm|centimet\w+|met(?:re|er)s?|tall)\b|\dcm\b|厘米|[\d一二]米|身高)"
+).finditer
+
+
+class Holder(NamedTuple):
+    """Who has a role, as a statement says: *Lou* in "My best friend is Lou"."""
+
+    role: str
+    name: str
+
+    @property
+    def lasts(self) -> bool:
+        """Whether they are family or a friend, who stay so wherever they move and whatever else changes."""
+        chinese = CHINESE_KIN.get(self.role)
+        return (ENGLISH_KIN.get(self.role, "") if chinese is None else chinese.relation) in _LASTING
+
+
+_LASTING = frozenset("parent child sibling relative friend".split())
+
+
+def holder_mentioned(newer: str, older: str, chinese: bool) -> Holder | None:
+    """Who has the role that the older statement names, where the newer one is about that person and not about the role."""
+    found = (_ZH_HOLDER if chinese else _EN_HOLDER)(older.replace("’", "'").strip())
+    if found is None:
+        return None
+    holder = Holder((found["role"] or found["role_2"]).lower(), found["name"] or found["name_2"])
+    names = holder.name if chinese else rf"{holder.name}\b(?!')"
+    # A second clause may tell who has the role now.
+    is_meant = re.match(names, newer) and holder.role not in newer.lower() and _CLAUSES(newer) is None
+    return holder if is_meant else None
+
+
+_CLAUSES = LazyPattern(r"[,;:，；：]|\band\b").search
+
+
+_EN_NAME = r"(?:(?:Dr|Mrs?|Ms|Miss|Prof)\.? )?[A-Z][a-z]+(?: [A-Z][a-z]+)?"
+_EN_HOLDER = LazyPattern(
+    rf"(?:(?:My|Our|The) (?:[a-z'-]+ ){{0,3}}?(?P<role>[a-z-]+)(?: is|'s)(?: called| named)? (?P<name>{_EN_NAME})"
+    rf"|(?P<name_2>{_EN_NAME}) is (?:my|our|the) (?:[a-z'-]+ ){{0,3}}?(?P<role_2>[a-z-]+))[.!]?\Z"
+).match
+_ZH_HOLDER = LazyPattern(
+    r"(?:(?:我们?|咱们?)(?:家|的|最好的|现在的)*(?P<role>[^\W\x00-\x7f的]{1,5}?)(?:是|叫)(?P<name>[^\W\x00-\x7f的]{2,4}|[A-Z][a-z]+)"
+    r"|(?P<name_2>[^\W\x00-\x7f的]{2,4}|[A-Z][a-z]+)是(?:我们?|咱们?)(?:家|的|最好的)*(?P<role_2>[^\W\x00-\x7f的]{1,5}))[。！]?\Z"
+).match
+
+
+def stays_after_death(newer: str, older: str, chinese: bool) -> bool:
+    """Whether one tells that someone died, and the other what they are by kind: a breed is what it was."""
+    kind = (_ZH_KIND if chinese else _EN_KIND)(older.replace("’", "'"))
+    if kind is None or kind[kind.lastindex or 0] not in newer:
+        return False
+    return tells_of_death(newer, chinese)
+
+
+def tells_of_death(text: str, chinese: bool) -> bool:
+    """Whether a text tells that someone died."""
+    return (_ZH_DIED if chinese else _EN_DIED)(text) is not None
+
+
+_EN_KIND = LazyPattern(r"(?:(?:My|Our) [a-z]+ )?([A-Z][a-z]+) (?:is|was) an? [A-Za-z -]+[.!]?\Z").match
+_EN_DIED = LazyPattern(r"\b(?:died|passed away|put (?:\w+ ){0,2}(?:to sleep|down)|buried)\b").search
+_ZH_NAME, _ZH_IS = r"([^\W\x00-\x7f是]{2,3}|[A-Z][a-z]+)", r"是(?:一?[只条个])?[^\W\x00-\x7f]{2,6}"
+_ZH_KIND = LazyPattern(
+    rf"(?:(?:我们?家?的?[猫狗])?{_ZH_NAME}{_ZH_IS}|我们?家?的?[猫狗](?:叫{_ZH_NAME}，{_ZH_IS}|{_ZH_IS}，叫{_ZH_NAME}))[。！]?\Z"
+).match
+_ZH_DIED = LazyPattern("死了|去世|走了|离世|过世|安乐死|没了|埋").search
+
+
+def is_pastime(text: str) -> bool:
+    """Whether one clause tells what someone does again and again: what they collect, play or bake."""
+    return _PASTIME(text) is not None
+
+
+_PASTIME = LazyPattern(
+    r"(?:(?:I|We|(?:My |Our )?[A-Za-z]+) (?:collect|play|bake|knit|sew|sing|paint|draw|brew|coach|run)s? [a-z][^,;.]*"
+    r"|[^，。；了过]{1,4}(?:收集|收藏|会?弹|会?吹|会?拉|带|烤|画)[^，。；了过\d]+)[.!。！]?\Z"
 ).match
 
 
 # English.
 
 _EN_OPENING = LazyPattern(r"\A(?:(?:by the way|[a-z]+)[,:] )?(?:now )?").sub
-_EN_PARTS = LazyPattern(r"\w(?:[\w@'.:-]*[\w'])?|[,;:.!]").findall
+_EN_PARTS = LazyPattern(r"\[\w+\]|\w(?:[\w@'.:-]*[\w'])?|[,;:.!]").findall
 _EN_LEFT_OUT = frozenset("the a an my our".split())
 _EN_ENDS_NAME = frozenset(
     "is are was were am be been has have had will would can could do does did isn't aren't wasn't doesn't don't it's "
@@ -175,15 +305,24 @@ _ZH_OPENING = LazyPattern(
     r"\A(?:[^\W\x00-\x7f]{2}[，：])?(?:其实)?"
     rf"(?:(?:我们?|咱们?)家?(?:的|的?(?={KIN_WORDS})))?|现在|目前|如今|已经|一直|每[天次]"
 ).sub
-_ZH_PARTS = LazyPattern(rf"(?:{KIN_WORDS})家?|[a-z0-9][a-z0-9_.:@-]*|[^\W\x00-\x7f]|[，。；：！,;:!]").findall
+_ZH_PARTS = LazyPattern(
+    rf"\[\w+\]|[大二三小]宝|(?:{KIN_WORDS})家?|[a-z0-9][a-z0-9_.:@-]*|[^\W\x00-\x7f]|[，。；：！,;:!]"
+).findall
 _ZH_ENDS_NAME = frozenset(
     "了过着他她它我你咱吃喝想说坐用跑给从在不那这把再住爱去搬换改是叫姓有没养开买卖学当做到定延写填应该会要能"
 )
 
 
+_ZH_IN_NAMES, _ZH_SUBJECTS = frozenset("学能会开当做到定要用"), frozenset("数大中小文科化同医商哲")
+
+
 def _chinese_parts(text: str) -> tuple[str, ...]:
-    return tuple(ZH_KIN.get(part, part) for part in _ZH_PARTS(_ZH_OPENING("", text)))
+    # 大宝 and 小宝 are two children.
+    return tuple(part if part[1:] == "宝" else ZH_KIN.get(part, part) for part in _ZH_PARTS(_ZH_OPENING("", text)))
 
 
 def _ends_chinese_name(parts: Sequence[str], at: int) -> bool:
-    return parts[at] in _ZH_ENDS_NAME
+    if parts[at] not in _ZH_ENDS_NAME:
+        return False
+    # 学 and 能 are verbs, but not in 数学 and 佳能.
+    return parts[at] not in _ZH_IN_NAMES or (at > 1 and parts[at - 1] not in _ZH_SUBJECTS)

@@ -16,13 +16,25 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from memwell.language.claims import claims, corrects, in_jest
-from memwell.language.claims.chinese_objects import KIN as CHINESE_KIN
 from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
+from memwell.language.dates import usual_names
 from memwell.language.entities import FIRST_NAMES
 from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
-from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, are_two, frame, of_two_owners
+from memwell.language.subjects import (
+    EN_KIN,
+    KIN,
+    RELATIVES,
+    ROLES,
+    ZH_KIN,
+    are_two,
+    do_two_things,
+    frame,
+    holder_mentioned,
+    of_two_measures,
+    of_two_owners,
+)
 from memwell.language.words import STOP_WORDS
 
 LONGEST, LONGEST_CHINESE, LONGEST_HELD = 240, 80, 150
@@ -89,7 +101,7 @@ def statement(text: str) -> StatedText:
     if len(text) > LONGEST:
         return StatedText()
     stated = text
-    if "?" in text or "？" in text or _ASKED(text):
+    if "?" in text or "？" in text or (not text.isascii() and _ASKED(text)):
         stated = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
     chinese = _HAN.search(stated) is not None
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
@@ -130,7 +142,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
     found = {
         # Two people that the speaker has to do with are not one.
         "same_holder": float(
-            bool(common) and (common != _SPEAKER or not (older.holders & _ROLES and newer.holders & _ROLES))
+            bool(common) and (common != _SPEAKER or not (older.holders & ROLES and newer.holders & ROLES))
         ),
         "same_topic": float(not older.topics.isdisjoint(newer.topics)),
         "same_words": len(words & newer.words) / least,
@@ -221,10 +233,13 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
             return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
-    if newer.holders and _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
+    if newer.holders and RELATIVES.issuperset(newer.holders) and RELATIVES.issuperset(older.holders):
         return True
     if (older.about, newer.about) == (OTHER, SPEAKER):
-        return not (newer.refers or tells_of_love(newer, older))
+        # A role passes from one to another: "We changed to another dentist".
+        return not (
+            newer.refers or tells_of_love(newer, older) or concerns(older, newer, older.holders & ROLES - {"friend"})
+        )
     # In Chinese the speaker is often left out.
     of_speaker = older.about == SPEAKER or (
         older.chinese
@@ -300,9 +315,13 @@ def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
         return True
     if CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject):
         return True
-    if of_two_owners(newer.stated, older.stated, newer.chinese):
+    if of_two_owners(newer.stated, older.stated, newer.chinese) or of_two_measures(newer.stated, older.stated):
         return True
-    if are_two(frame(newer.stated, newer.chinese), frame(older.stated, older.chinese)):
+    holder = holder_mentioned(newer.stated, older.stated, newer.chinese)
+    if holder is not None and ({"ends"} if holder.lasts else CHANGE).isdisjoint(newer.cues):
+        return True
+    frames = frame(newer.stated, newer.chinese), frame(older.stated, older.chinese)
+    if are_two(*frames) or (older.words.isdisjoint(newer.words) and do_two_things(*frames)):
         return True
     return _other_kind(newer.thing, older.thing) or _others_of_a_kind(newer, older)
 
@@ -436,17 +455,13 @@ def _en(hints: str, *alternatives: str, words: str = "") -> _Pattern:
     )
 
 
-_PASSING = frozenset({"friend", "colleague", ""})
-"""Relations that pass from one person to another, so that a statement about one is also about the speaker."""
-
-
-_EN_ROLES = frozenset(EN_KIN[word] for word, relation in ENGLISH_KIN.items() if relation in _PASSING)
 _EN_OWNED = LazyPattern(
     r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|big"
     r"|best|dear|current|thesis)\s+)*|the\s+(?=baby))"
     rf"({'|'.join(EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
 _EN_OWNERS = frozenset(form for word in EN_KIN for form in (word, f"{word}s", f"{word}'s"))
+_EN_KIN_ENDS = frozenset(ascii_words(f"{form}{end}")[-1] for form in _EN_OWNERS for end in ("", "'"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_TO_US = LazyPattern(
     r"\b(?:in|(?:live|lives|living|stay|stays|staying|home|back|over)(?: here)?) with (?:me|us)\b"
@@ -475,7 +490,9 @@ _EN_THING = LazyPattern(
     r"|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = LazyPattern(
-    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been"
+    r"\A(?:i|we|they)(?:'ve| have)? (?:pushed|switched|brought|bumped|rescheduled|postponed|shifted|moved|changed|painted)"
+    r" (?:my|our|the) ((?:[\w'-]+ ){1,3}?)(?:to|until|back|forward|(?:\w+ )?\w+\W*\Z)"
+    r"|\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been"
     r"|was|were|got|is|are|gets) (?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved"
     r"|changed)|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match
@@ -493,6 +510,7 @@ EN_KINDS = {
         "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
         "|vet vet's|hairdresser hairdresser's barber barber's haircut|dermatologist|checkup|therapist",
         "paper": "passport passports|certificate certificates|licence license|diploma|deeds",
+        "payment": "rent|electricity|water|internet broadband|council|insurance",
         "instrument": "violin|guitar|piano|cello|drums|flute|trumpet|ukulele|clarinet|saxophone sax|banjo|harp|accordion",
     }.items()
     for words in some.split("|")
@@ -501,7 +519,7 @@ EN_KINDS = {
 _EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
 _EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
 _EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|we)\b").match
-_EN_ONE_OF_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(EN_KIN)})\b").match
+_EN_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = LazyPattern(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
@@ -540,6 +558,7 @@ _EN_ENDS = _en(
     "stepped called dropped backed longer more gave given broke broken split fell passed off laid rid moved threw never "
     "stand grown cut pulled handed took got goodbye put came come taken ran run ways gone",
     r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
+    r"g(?:ave|iven) (?:the|my|our) (?:\w+ )?\w+ to\b",
     r"brok(?:e|en) up\b", r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
     r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b", r"handed (?:\w+ ){1,4}(?:over|in)\b",
@@ -602,7 +621,6 @@ _EN_GENERIC = frozenset(
     }
 )
 """Words that two statements may share without being about the same."""
-
 
 _EN_TOPICS = {
     "home": _en(
@@ -668,6 +686,7 @@ _EN_CUES: dict[str, _Pattern] = dict(
 def _english(text: str) -> StatedText:
     lower = text.lower()
     parts = frozenset(ascii_words(lower))
+    kin = not _EN_KIN_ENDS.isdisjoint(parts)  # What names all kin is slow to compile.
     cues = _found(_EN_CUES, lower, parts)
     denied = () if _EN_DENIALS.isdisjoint(parts) else map(_english_words, _EN_DENIED(lower))
     return StatedText(
@@ -678,13 +697,13 @@ def _english(text: str) -> StatedText:
         kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
-        relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
-        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) or _begins_with_person(text) else "",
+        relative=relative[1] if kin and "'s " in lower and (relative := _EN_RELATIVE(lower)) else "",
+        about=SPEAKER if _EN_I(lower) else OTHER if (kin and _EN_MINE(lower)) or _begins_with_person(text) else "",
         of_me=_speaks_of_me(lower),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
-        numbers=(parts & _EN_NUMBERS).union(_EN_DIGITS(lower)),
+        numbers=frozenset(one.removesuffix("s") for one in parts & _EN_NUMBERS).union(_EN_DIGITS(lower)),
         denied=frozenset().union(*denied),
         ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
         states=True,
@@ -724,7 +743,7 @@ def _english_kinds(lower: str, parts: frozenset[str]) -> dict[str, frozenset[str
 
 def _english_moved(lower: str) -> frozenset[str]:
     found = _EN_MOVED(lower)
-    return frozenset() if found is None else frozenset(found[1].replace("'s", "").split()) - _EN_NO_THING
+    return frozenset() if found is None else frozenset((found[1] or found[2]).replace("'s", "").split()) - _EN_NO_THING
 
 
 def _english_ends(clause: str) -> bool:
@@ -738,14 +757,15 @@ def _english_words(text: str) -> frozenset[str]:
 def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[str]:
     """Relatives, people named at the beginning of a clause, and the speaker as ""."""
     found: set[str] = set()
-    for match in () if _EN_OWNERS.isdisjoint(parts) else _EN_OWNED(lower):
+    may = not _EN_OWNERS.isdisjoint(parts) and (not parts.isdisjoint(("my", "our")) or "baby" in lower)
+    for match in _EN_OWNED(lower) if may else ():
         found.add(EN_KIN[match[1]])
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
     names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED.findall(text) if name not in _EN_NO_NAMES]
     found.update([EN_KIN.get(name, name) for name in names])
-    if not found or _speaks_of_me(lower) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
+    if not found or _speaks_of_me(lower) or not ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
     return _with_members(found)
 
@@ -755,7 +775,7 @@ def _with_members(people: Collection[str]) -> frozenset[str]:
     return frozenset(people).union(*(_MEMBERS.get(one, ()) for one in people))
 
 
-_MEMBERS = {"child": ("daughter", "son"), "parents": ("mother", "father")}
+_MEMBERS = {"child": ("daughter", "son"), "parents": ("mother", "father"), "sibling": ("brother", "sister")}
 
 
 # Chinese.
@@ -765,7 +785,6 @@ def _zh(hints: str, pattern: str) -> _Pattern:
     return _Pattern(frozenset(hints), LazyPattern(pattern).search)
 
 
-_ZH_ROLES = frozenset(ZH_KIN[word] for word, kin in CHINESE_KIN.items() if kin.relation in _PASSING) | {"doctor"}
 _ZH_KIN_WORDS = f"{KIN_WORDS}|医生|大夫"
 # A class of all Chinese characters takes a millisecond to compile, one of what is beyond ASCII nothing.
 _ZH_OWNED = LazyPattern(
@@ -785,6 +804,7 @@ _ZH_SUBJECT = LazyPattern(
 ).match
 _ZH_MOVED = LazyPattern(
     "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([^\\W\\x00-\\x7f]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
+    "|\\A(?:我们?|咱们?|他们)?把([^\\W\\x00-\\x7f]{2,8}?)(?:改|推|提前|延|挪|搬|移|刷|漆|换)(?:到|成|为|至)"
 ).match
 _ZH_ANY_THING = frozenset("的课会班")
 _ZH_OWNER = LazyPattern(
@@ -802,8 +822,9 @@ _ZH_THING = LazyPattern(
 _ZH_KINDS = {
     word: (kind, words.split()[0])
     for kind, some in {
-        "visit": "牙医 洗牙 看牙 补牙 拔牙|体检|配镜 验光 眼科|理发|产检|兽医",
+        "visit": "牙医 洗牙 看牙 补牙 拔牙|中医|家庭医生|体检|配镜 验光 眼科|理发|产检|兽医",
         "paper": "护照|身份证|驾照 驾驶证|户口本|出生证|房产证|结婚证|社保卡|医保卡|毕业证|行驶证",
+        "payment": "房租 月租 租金|物业费|水费|电费|燃气费 煤气费|宽带费 网费|话费|停车费|学费",
         "instrument": "小提琴|大提琴|钢琴|吉他|古筝|二胡|笛子|架子鼓|萨克斯|尤克里里|琵琶|口琴",
     }.items()
     for words in some.split("|")
@@ -822,7 +843,7 @@ _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = LazyPattern(
-    rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
+    rf"\d[\d.:]*|周[一二三四五六日]|"
     rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
 _ZH_BEGINS = _zh(
@@ -859,7 +880,7 @@ _ZH_ONLY_PLANS = LazyPattern(
 ).search
 _ZH_LIKED = LazyPattern("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([^\\W\\x00-\\x7f])").findall
 _ZH_EVENT = LazyPattern(
-    "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
+    "(?:周[一二三四五六日]|昨[天晚]|今[天早]|\\d+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
     "|(?<![养读租订住开有])了(?![，。；！\\s]|\\Z)|感到|感觉|觉得|发现|看到|收到|得到|参[加与]|期待|庆祝|一起(?!住)"
 ).search
 _ZH_DENIED = LazyPattern("(?:不是|不叫|不在|并非)(\\w{2,8})").findall
@@ -911,24 +932,8 @@ _ZH_CUES: dict[str, _Pattern] = dict(
 )
 
 
-_ROLES = _EN_ROLES | _ZH_ROLES
-_RELATIVES = KIN - _ROLES
-
-
-_OF_SPEAKER = LazyPattern(
-    rf"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\A我们?(?!家?的?(?:{_ZH_KIN_WORDS})|的)", re.IGNORECASE
-).search
-_OF_OTHERS = LazyPattern(
-    rf"\bwho\b|\bmy (?:\w+ )?(?:{'|'.join(EN_KIN)})\b|谁|哪位|{_ZH_KIN_WORDS}", re.IGNORECASE
-).search
-
-
-def asks_of_speaker(query: str) -> bool:
-    """Whether a question is for what the speaker does or is, and names no other person."""
-    return _OF_SPEAKER(query) is not None and _OF_OTHERS(query) is None
-
-
-def _chinese(text: str) -> StatedText:
+def _chinese(said: str) -> StatedText:
+    text = usual_names(said)
     parts = frozenset(text)
     cues = _found(_ZH_CUES, text, parts)
     return StatedText(
@@ -937,7 +942,7 @@ def _chinese(text: str) -> StatedText:
         subject=subject[1] or subject[2] if (subject := _ZH_SUBJECT(text)) else "",
         thing=_chinese_thing(text),
         kinds=_chinese_kinds(text),
-        moved=frozenset(moved[1]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
+        moved=frozenset(moved[1] or moved[2]) - _ZH_ANY_THING if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
         relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
@@ -980,11 +985,14 @@ def _chinese_holders(text: str) -> frozenset[str]:
     """Relatives, people named at the beginning of a clause as 小王, and the speaker as ""."""
     found: set[str] = set()
     for match in _ZH_OWNED(text):
+        if match.start() and not found:
+            # 手环换成佳明了，老婆送的 is about what the speaker has.
+            found.add("")
         found.add(ZH_KIN[match[1]])
         if match[2]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)
     found.update(name.lower() for name in _ZH_NAMED(text))
-    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(_ZH_TO_US("", text)):
+    if not found or not ROLES.isdisjoint(found) or _ZH_ME(_ZH_TO_US("", text)):
         found.add("")
     return _with_members(found)

@@ -138,8 +138,15 @@ def language_of(text: str) -> str:
 
 
 def en_or_zh(text: str) -> str:
-    """``"zh"`` for a Chinese text, else ``"en"``: the languages in which phrases are written."""
-    return "zh" if language_of(text) == "zh" else "en"
+    """``"zh"`` for a Chinese text, else ``"en"``: the languages in which phrases are written.
+
+    A Chinese sentence may have more letters than characters, as 我住在Shanghai: it has no English function word.
+    """
+    found = language_of(text)
+    text = text[:LOOKED_AT]
+    if found != "en" or text.isascii() or not _MANY_HAN(text) or _KANA_OR_HANGUL(text):
+        return "zh" if found == "zh" else "en"
+    return "zh" if STOP_WORDS["en"].isdisjoint(map(str.lower, _LATIN(text))) else "en"
 
 
 def language_code(given: object, what: str) -> str:

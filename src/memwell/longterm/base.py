@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify, renamed
+from memwell._asyncify import asyncify
 from memwell.errors import Conflict, NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder
@@ -124,10 +124,6 @@ class MemoryBase:
     apending = asyncify(pending)
     acatch_up = asyncify(catch_up)
     aflush = asyncify(flush)
-    owed = renamed("owed", pending)
-    aowed = renamed("aowed", apending)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
 
     # Reading single memories
 

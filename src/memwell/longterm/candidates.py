@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,25 +110,13 @@ class ParsedQuery(NamedTuple):
         cls, text: str, *, now: float, vector: NDArray[Any] | None = None, shared_from: int | None = None
     ) -> ParsedQuery:
         """Parse a query. Without a vector it is searched by its words alone."""
-        terms = weighted_terms(text)
-        # A long text is no question, and the times and numbers in it say little about what it needs.
-        asked = "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
-        meant = _IN_PASSING.sub(" ", text)
-        times, besides = _times(asked, now)
-        return cls(
-            text,
-            now,
-            None if vector is None else np.asarray(vector, np.float32),
-            tuple(terms),
-            np.fromiter(terms.values(), np.float32, len(terms)),
-            frozenset(query_terms(" ".join(_NAME.findall(text)))),
-            times,
-            _WHEN.search(asked) is not None,
-            _HOW_MANY.search(asked) is not None,
-            _I.search(meant) is not None,
-            _YOU.search(meant) is not None,
-            shared_from,
-            bool(times) and _names_nothing(besides),
+        times, besides = _times(_asked(text), now)
+        return _read(text)._replace(
+            now=now,
+            vector=None if vector is None else np.asarray(vector, np.float32),
+            times=times,
+            shared_from=shared_from,
+            of_a_time=bool(times) and _names_nothing(besides),
         )
 
     def spelt(self, snapshot: Snapshot) -> ParsedQuery:
@@ -140,6 +129,30 @@ class ParsedQuery(NamedTuple):
             return self
         called = [new for old, new in zip(self.terms, terms, strict=True) if old in self.name_terms]
         return self._replace(terms=tuple(terms), name_terms=frozenset(called))
+
+
+@lru_cache(256)
+def _read(text: str) -> ParsedQuery:
+    """A query without what depends on the time and the embedder."""
+    terms, asked, meant = weighted_terms(text), _asked(text), _IN_PASSING.sub(" ", text)
+    return ParsedQuery(
+        text,
+        0.0,
+        None,
+        tuple(terms),
+        np.fromiter(terms.values(), np.float32, len(terms)),
+        frozenset(query_terms(" ".join(_NAME.findall(text)))),
+        (),
+        _WHEN.search(asked) is not None,
+        _HOW_MANY.search(asked) is not None,
+        _I.search(meant) is not None,
+        _YOU.search(meant) is not None,
+    )
+
+
+def _asked(text: str) -> str:
+    """The text; nothing if it is long. That is no question, and the times and numbers in it say little of what it needs."""
+    return "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
 
 
 def _known_spelling(name: str, snapshot: Snapshot) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from types import NoneType
 from typing import Any
 
@@ -38,6 +39,7 @@ from memwell.longterm.traits import (
     with_traits,
 )
 from memwell.records import Record, paged
+from memwell.storage.scrubbing import SCRUBS, note_erasure, scrubbed
 from memwell.values import (
     as_utc,
     check_count,
@@ -156,7 +158,7 @@ class Changer(MemoryBase):
         """A memory that may be recalled. Call it after catching up, in a transaction. Raises ``NotFound``."""
         record = self._lasting(id_)
         if not traits_of(record).active:
-            raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
+            raise NotFound(f"the memory {id_!r} was forgotten; undo() restores it")
         return record
 
     def pin(self, id_: str, /, *, pinned: bool = True) -> Recalled:
@@ -312,7 +314,8 @@ def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
     if policy.older_than is not None:
         if now - record.time <= policy.older_than:
             return None
-        reasons.append(f"it is {(now - record.time).days} days old")
+        days = (now - record.time).days
+        reasons.append(f"it is {days} day{'' if days == 1 else 's'} old")
     if policy.unused:
         if traits.uses:
             return None
@@ -337,15 +340,24 @@ class Erased(msgspec.Struct, frozen=True):
     """Images, sounds, videos and thumbnails that no other memory uses."""
     documents: int = 0
     """The documents of the space, which go with the whole memory alone."""
+    scrubbed: bool = True
+    """Whether it is gone from the store's files, too. If not, a worker removes it from them soon."""
 
     @property
     def total(self) -> int:
         """The sum of all counts."""
-        return sum(msgspec.structs.astuple(self))
+        return sum(msgspec.structs.astuple(self)[:-1])
 
 
-_UNSCRUBBED = "unscrubbed"
-"""The key that says that something was erased and may still be in the store's files."""
+READ_UP_TO = "remembered-thread/"
+"""How far a conversation was read to be remembered."""
+
+_ERASED_MESSAGE = "erased-message/"
+
+
+def erased_key(message: str) -> str:
+    """The key that says that the memory of a message was erased: it is not made again from its conversation."""
+    return _ERASED_MESSAGE + blake2b(message.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 class Eraser(MemoryBase):
@@ -354,36 +366,39 @@ class Eraser(MemoryBase):
     uncache: Callable[[list[str], list[str]], int] | None = None
     """Removes memories, given by ids and embedded texts, from receipts and caches; set by the owner of these."""
 
-    def erase(self, ids: str | Iterable[str]) -> Erased:
+    def erase(self, ids: str | Iterable[str], *, wait: bool = False) -> Erased:
         """Remove memories for good, forgotten ones too, with everything derived from them.
 
-        Raises ``NotFound`` for an unknown id, and then removes nothing.
+        Nothing finds them when it returns. ``scrubbed`` of the result says whether they are gone from the store's files,
+        too; with ``wait`` it returns when they are. Raises ``NotFound`` for an unknown id, and then removes nothing.
         """
         wanted = as_ids(ids)
+        check_flag(wait, "wait")
         self.settle_journal()
-        return self._erase(lambda: map(self._stored, wanted))
+        return self._erase(lambda: map(self._stored, wanted), wait=wait)
 
-    def erase_where(self, where: FilterLike) -> Erased:
-        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for an empty filter."""
+    def erase_where(self, where: FilterLike, *, wait: bool = False) -> Erased:
+        """Remove every memory that satisfies a filter, as ``erase`` does. Raises ``InvalidInput`` for an empty filter."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
         wanted = as_filter(where)
+        check_flag(wait, "wait")
         self.settle_journal()
-        return self._erase(lambda: self._all(wanted))
+        return self._erase(lambda: self._all(wanted), wait=wait)
 
-    def erase_all(self) -> Erased:
-        """Remove all memories of the space, for good, in one transaction."""
+    def erase_all(self, *, wait: bool = False) -> Erased:
+        """Remove all memories of the space, as ``erase`` does, in one transaction."""
+        check_flag(wait, "wait")
         self.settle_journal()
-        return self._erase(self._all, everything=True)
+        return self._erase(self._all, everything=True, wait=wait)
 
     def settle_journal(self) -> None:
-        """Index and drop all journal entries, so that an erasure finds everything, and finish an interrupted one."""
+        """Index and drop all journal entries, so that an erasure finds everything."""
         self.indexer.catch_up(embed_at_most=0)
         self.indexer.give_up_vectors()
         self.indexer.journal.drop_done()
-        self._finish_erasure()
 
-    def _erase(self, find: Callable[[], Iterable[Record]], *, everything: bool = False) -> Erased:
+    def _erase(self, find: Callable[[], Iterable[Record]], *, everything: bool = False, wait: bool = False) -> Erased:
         """Erase what ``find`` finds inside the transaction; nothing is removed when it raises."""
         with self.backend.transaction():
             records = {record.id: record for record in find()}
@@ -402,17 +417,18 @@ class Eraser(MemoryBase):
             cached = self.uncache(ids, texts) if self.uncache is not None else 0
             if everything:
                 self._drop_keys("")
-            self.backend.kv.put(self._inner, _UNSCRUBBED, True)
+            for message in {
+                one.message for record in gone.values() for one in traits_of(record).evidence if one.thread
+            }:
+                self.backend.kv.put(self._inner, erased_key(message), True)
+            note = note_erasure(self.backend)
         self._snapshots.forget(self.space)
         self._echoes.forget(ids)
-        self._finish_erasure()
-        return Erased(len(records), len(derived), kept, erased.statements, cached, blobs)
-
-    def _finish_erasure(self) -> None:
-        """Remove what was erased from the store's files too, unless that was done."""
-        if self.backend.kv.get(self._inner, _UNSCRUBBED) is not None:
-            self.backend.scrub()
-            self.backend.kv.delete(self._inner, _UNSCRUBBED)
+        gone_from_files = scrubbed(self.backend, note, wait=wait)
+        if not gone_from_files:
+            self._notify(SCRUBS)
+        counts = len(records), len(derived), kept, erased.statements, cached, blobs
+        return Erased(*counts, scrubbed=gone_from_files)
 
     def _drop_keys_of(self, record: Record) -> None:
         kv = self.backend.kv
@@ -461,9 +477,10 @@ class Eraser(MemoryBase):
     def _drop_keys(self, prefix: str) -> int:
         """Delete all internal keys with a prefix. Returns how many.
 
-        The journal's marks stay: they hold no content, and say that the journal was processed.
+        The marks of what was processed stay: how far the journal and the conversations were read, and which messages are
+        not to be remembered again. They hold no content.
         """
-        keys = [key for key in self._keys(prefix) if key != MARKS]
+        keys = [key for key in self._keys(prefix) if key != MARKS and not key.startswith((READ_UP_TO, _ERASED_MESSAGE))]
         return sum(self.backend.kv.delete(self._inner, key) for key in keys)
 
     def _keys(self, prefix: str) -> Iterator[str]:
@@ -484,7 +501,6 @@ class Eraser(MemoryBase):
             forgotten = traits.status == FORGOTTEN and hidden_for > retention_s
             return forgotten or (traits.expires is not None and traits.expires <= now)
 
-        self._finish_erasure()
         over = [record.id for record in self._all() if is_over(record)]
         if not over:
             return Erased()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import msgspec
 
@@ -135,11 +137,24 @@ class EmbeddedText(NamedTuple):
     tokens: bytes
 
 
-def embedded(embedder: Embedder, texts: Sequence[str]) -> list[EmbeddedText]:
-    """The vectors of texts, and their token vectors if the embedder has any. Raises ``ModelError``."""
-    if isinstance(embedder, TokenEmbedder):
+def embedded(embedder: Embedder, texts: Sequence[str], *, threads: int = 1) -> list[EmbeddedText]:
+    """The vectors of texts, and their token vectors if the embedder has any. Raises ``ModelError``.
+
+    Only an embedder with token vectors, which is a local one, is called in several threads.
+    """
+    if not isinstance(embedder, TokenEmbedder):
+        return [EmbeddedText(row, b"") for row in embedder.embed(texts)]
+    size = max(_FEWEST, -(-len(texts) // threads))
+    parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+    if len(parts) < 2:
         return list(map(EmbeddedText, *embedder.embed_tokens(texts)))
-    return [EmbeddedText(row, b"") for row in embedder.embed(texts)]
+    with ThreadPoolExecutor(threads) as pool:
+        made = list(pool.map(embedder.embed_tokens, parts))
+    return [one for rows, tokens in made for one in map(EmbeddedText, rows, tokens)]
+
+
+_FEWEST = 4
+"""The fewest texts for a thread."""
 
 
 # The vectors of queries: of the embedder whose vectors the space has.
@@ -633,6 +648,42 @@ def best_matches(embedder: TokenEmbedder, query: QueryTokens, tokens: Sequence[b
     return best
 
 
+class WordMatches(Sequence[WordMatch]):
+    """The words of a query with those of one memory that match them, compared when they are first looked at.
+
+    Few callers look at them, and to compare the words of ten hits takes as long as to choose the hits.
+    """
+
+    def __init__(self, compare: Callable[[], list[list[WordMatch]]]) -> None:
+        self._compare = compare
+
+    @cached_property
+    def _found(self) -> tuple[WordMatch, ...]:
+        return tuple(self._compare()[0])
+
+    @overload
+    def __getitem__(self, place: int) -> WordMatch: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[WordMatch]: ...
+    def __getitem__(self, place: int | slice) -> WordMatch | Sequence[WordMatch]:
+        return self._found[place]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._found == tuple(cast("Sequence[object]", other))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy needs no model.
+        return tuple, (self._found,)
+
+
 class LateInteraction(NamedTuple):
     """Compares the token vectors of a query with those of memories, given by their rows in a snapshot."""
 
@@ -646,13 +697,13 @@ class LateInteraction(NamedTuple):
         """``best_matches`` of memories, a column each, NaN for one without token vectors; None when no memory has any."""
         return best_matches(self.embedder, self.query, self._tokens(rows))
 
-    def matches(self, rows: Sequence[int], texts: Sequence[str]) -> list[tuple[WordMatch, ...]]:
+    def matches(self, rows: Sequence[int], texts: Sequence[str]) -> list[Sequence[WordMatch]]:
         """The words of the query and those that match them, for each memory, given the texts that were embedded."""
-        tokens = self._tokens(rows)
-        known = [at for at, one in enumerate(tokens) if one]
-        made = self.embedder.word_matches(self.query, [tokens[at] for at in known], [texts[at] for at in known])
-        found = dict(zip(known, made, strict=True))
-        return [tuple(found.get(at, ())) for at in range(len(rows))]
+        compare = partial(self.embedder.word_matches, self.query)
+        return [
+            WordMatches(partial(compare, [tokens], [text])) if tokens else ()
+            for tokens, text in zip(self._tokens(rows), texts, strict=True)
+        ]
 
     def _tokens(self, rows: Sequence[int]) -> list[bytes]:
         return self.cache.read(self.store, rows, self.id_of, self.embedder)

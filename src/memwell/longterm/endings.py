@@ -55,6 +55,8 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield from _gone(claim, facts, died=died, pets_only=_LEFT_ONLY(words) is not None)
     elif claim.negated and relation.people and not relation.single:
         yield from _lost(claim, facts, died=died)
+    elif claim.negated and claim.relation == "plans" and claim.object:
+        yield from _cancelled(claim, facts)
     elif claim.negated and (relation.single or claim.relation == "owns") and claim.object:
         yield _as_known(claim, facts)
     elif claim.relation == "diet" and not claim.negated and (_ALSO(words) or _EITHER(said, claim.end)):
@@ -100,6 +102,23 @@ def _as_known(claim: Claim, facts: Facts) -> Claim:
     if len(alike) == 1 and not any(name_key(fact.object) == thing for fact in held):
         return msgspec.structs.replace(claim, object=alike[0].object)
     return claim
+
+
+_GOES = re.compile(
+    r"去|(?:go(?:ing)?|travel(?:ling)?|fly(?:ing)?|visit(?:ing)?|move|moving)\b(?: to\b)?\s*", re.IGNORECASE
+)
+
+
+def _cancelled(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """The plans that are cancelled, by the words in which they are known: 去西双版纳玩 of 西双版纳不去了."""
+    where = _GOES.sub("", name_key(claim.object), count=1).strip()
+    edge = r"\b" if where.isascii() else ""
+    known = facts.about(claim.subject, relation="plans", as_of=claim.time)
+    held = [one for one in known if where and re.search(rf"{edge}{re.escape(where)}{edge}", name_key(one.object))]
+    for fact in held:
+        yield msgspec.structs.replace(claim, object=fact.object)
+    if not held:
+        yield claim
 
 
 def _added(claim: Claim, facts: Facts) -> Claim:

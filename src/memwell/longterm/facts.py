@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -13,7 +13,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.claims.english_objects import NUMBERS
-from memwell.language.claims.relations import USER, Claim, Relation, known_relation, relation_of
+from memwell.language.claims.relations import NICKNAME, USER, Claim, Relation, known_relation, relation_of
 from memwell.longterm.endings import meant
 from memwell.longterm.statements import (
     BY_HAND,
@@ -78,12 +78,23 @@ def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
     if len(given) == 1 and _stands_alone(given[0]):
         # The usual case: one statement.
         return [_fact(_Span(0, "", *_bounds(given[0]), None), {0: digest(given[0].key)}, given[0], given)]
-    given = sorted(_without_denied(given), key=_order)
+    given = sorted(_without_denied(_without_nicknames(given)), key=_order)
     held = [one for one in given if one.retired_at is None]
     facts = _facts(held)
     believed = {one.value for one in held if not one.negated}
     gone = [one for one in given if one.retired_at is not None and one.value not in believed]
     return facts + [_retired(fact, gone) for fact in _facts(gone)]
+
+
+def _without_nicknames(given: list[FactStatement]) -> list[FactStatement]:
+    """The statements; what others call someone is left out where the name itself was stated."""
+    nicknames = [one for one in given if _is_nickname(one)]
+    named = nicknames and any(not (_is_nickname(one) or one.negated or one.retired_at) for one in given)
+    return [one for one in given if one not in nicknames] if named else given
+
+
+def _is_nickname(one: FactStatement) -> bool:
+    return one.relation == "name" and one.confidence == NICKNAME and not one.by_hand
 
 
 def _without_denied(given: list[FactStatement]) -> Iterator[FactStatement]:
@@ -404,10 +415,31 @@ class Facts:
         """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
         return self._history(subject, relation, misspelt=True)
 
-    def _history(self, subject: str, relation: str | None, *, misspelt: bool) -> list[Fact]:
+    def history_heard(
+        self, subject: str, relation: str | None = None, *, heard: Callable[[str], bool] | None
+    ) -> list[Fact]:
+        """The history as only the records whose ids ``heard`` accepts state it, and what was said by hand."""
+        return self._history(subject, relation, misspelt=True, heard=heard)
+
+    def _history(
+        self, subject: str, relation: str | None, *, misspelt: bool, heard: Callable[[str], bool] | None = None
+    ) -> list[Fact]:
         groups = self._groups_of(subject, relation, misspelt=misspelt)
-        everything = [fact for group in groups for fact in timeline(group)]
+        everything = [fact for group in groups for fact in timeline(_heard(group, heard))]
         return [fact for fact in everything if relation in (None, fact.relation)]
+
+    def endings(
+        self, subject: str, relation: str, objects: Collection[str], *, heard: Callable[[str], bool] | None = None
+    ) -> list[Source]:
+        """Where it was said that a relation to one of these objects, or to every one, is over; the last said last."""
+        values = {name_key(one) for one in objects}
+        said = [
+            (one.said_at, one.key, one.source)
+            for group in self._groups_of(subject, relation)
+            for one in _heard(group, heard)
+            if one.negated and one.retired_at is None and (not one.object or name_key(one.object) in values)
+        ]
+        return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.
@@ -696,6 +728,8 @@ class Facts:
     aby_hand = asyncify(by_hand)
     astate = asyncify(state)
     arestore = asyncify(restore)
+    ahistory_heard = asyncify(history_heard)
+    aendings = asyncify(endings)
 
 
 def _thing(value: str) -> str:
@@ -823,6 +857,11 @@ def _known(group: Iterable[FactStatement], moment: datetime | None) -> list[Fact
         msgspec.structs.replace(one, retired_at=None) if unaware else one
         for one, unaware in zip(known, later, strict=True)
     ]
+
+
+def _heard(group: list[FactStatement], heard: Callable[[str], bool] | None) -> list[FactStatement]:
+    """The statements made by hand and by the records that are accepted; all without a rule for them."""
+    return group if heard is None else [one for one in group if one.by_hand or heard(one.source.record)]
 
 
 def _changes(before: list[Fact], after: list[Fact]) -> Iterator[tuple[str, Fact]]:

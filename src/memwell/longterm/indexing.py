@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
+from threading import RLock
 from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.claims import claims, follows, is_secret
-from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
+from memwell.language.asking import as_my_words, only_asks, speaks_to_me
+from memwell.language.claims import claims, corrects, follows, is_secret
+from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
 from memwell.language.claims.stated import stated_facts
+from memwell.language.fact_questions import fact_question
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
@@ -42,7 +45,7 @@ from memwell.longterm.snapshot import embedded_text
 from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_metadata, traits_of, with_traits
 from memwell.messages import Message, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder
-from memwell.records import Record, Space
+from memwell.records import Record, Space, Thread
 from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import as_utc, check_text, now, shown
 
@@ -169,6 +172,14 @@ def _by_rules(one: SaidText, *reasons: str) -> Extracted:
     )
 
 
+def read_by_model(text: str) -> list[RuleMatch]:
+    """What a model that is shipped reads from an English text, each match with its probability."""
+    # Imported here because its weights and arithmetic are not needed by a program that stores nothing.
+    from memwell.models.local.reader import fact_reader  # noqa: PLC0415
+
+    return [] if is_small_talk(text) else fact_reader().read(text)
+
+
 def _extracted(chat: ChatModel, said: Sequence[SaidText]) -> list[Extracted]:
     """The claims of texts that are asked about together."""
     if not said:
@@ -286,15 +297,23 @@ _log = logging.getLogger("memwell.longterm")
 
 BATCH = 64
 _LOOKED_BACK, CORRECTED_WITHIN = 8, timedelta(minutes=30)
+_ASKED_AND_ANSWERED = 2
 """How many memories back the one is that a memory corrects, and how long ago."""
 ALIAS = "alias/"
 _PRINT = "print/"
 DEAD = "dead/"
 _MOST_TRIES = 3
+_TURNS = tuple(RLock() for _ in range(64))
+"""A space is worked on by one thread of a process at a time: a second one would embed the same texts, and store nothing."""
+_TURN_S = 30.0
+"""The longest wait for a turn: the caller may be in a transaction that the other thread waits for."""
 
 
 class Indexer:
     """Processes the journal of one space."""
+
+    embed_threads = 1
+    """How many threads embed a batch with a local model. A command that nothing else waits for sets more."""
 
     def __init__(
         self,
@@ -354,7 +373,13 @@ class Indexer:
 
     def work(self) -> int:
         """Do one batch of pending work, new entries first. Returns how many it advanced; 0 when nothing is pending."""
-        return self.work_off() or self.reembedding.work()
+        turn = _TURNS[hash((id(self._backend), self._space)) % len(_TURNS)]
+        is_ours = turn.acquire(timeout=_TURN_S)
+        try:
+            return self.work_off() or self.reembedding.work()
+        finally:
+            if is_ours:
+                turn.release()
 
     def work_off(self) -> int:
         """Process one batch of the journal. Returns how many entries it advanced."""
@@ -376,7 +401,7 @@ class Indexer:
         memories = [entry for entry in pending if not _is_pending_vector(entry)]
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
-        found = self._claims(records, chat)
+        found = self._claims(records, chat, thorough=embed)
         records = [_weighed(record, one) for record, one in zip(records, found, strict=True)]
         made = self._vectors(records) if embed else None
         end = _end(pending)
@@ -398,8 +423,11 @@ class Indexer:
             # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
 
-    def _claims(self, records: Sequence[Record], chat: ChatModel | None) -> list[list[Claim]]:
-        """The claims of memories. The chat model is used in the background only, because it is slow."""
+    def _claims(self, records: Sequence[Record], chat: ChatModel | None, *, thorough: bool) -> list[list[Claim]]:
+        """The claims of memories, read by the rules; if ``thorough`` and vectors are made here, by the reader as well.
+
+        The chat model is used in the background only, because it is slow.
+        """
         trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
         said = {
             place: SaidText(one.text, traits_of(one).speaker, one.time, self._preceding(place, records))
@@ -407,8 +435,10 @@ class Indexer:
             if place in trusted
         }
         if chat is None:
+            reader = read_by_model if thorough and self._embedder is not None else None
             read = [
-                claims(one.text, speaker=one.speaker, time=one.time, preceding=one.preceding) for one in said.values()
+                claims(one.text, speaker=one.speaker, time=one.time, preceding=one.preceding, reader=reader)
+                for one in said.values()
             ]
         else:
             # Asked once, also when another process was faster and the same memories are read again.
@@ -426,7 +456,19 @@ class Indexer:
         earlier = records[max(0, place - _LOOKED_BACK) : place][::-1]
         if len(earlier) < _LOOKED_BACK:
             earlier = [*earlier, *self._backend.index.scan(self._space, limit=_LOOKED_BACK, newest_first=True).items]
-        return _corrected(records[place], [one for one in earlier if one.id != records[place].id])
+        return _corrected(records[place], [one for one in earlier if one.id != records[place].id], self._between)
+
+    def _between(self, record: Record, other: Record) -> list[str] | None:
+        """What was said in a conversation between two memories of it; None when that is not known."""
+        traits, before = traits_of(record), traits_of(other).position
+        missing = traits.position - before - 1
+        if missing <= 0:
+            return []
+        if missing > _LOOKED_BACK or not any(one.thread == traits.session and one.message for one in traits.evidence):
+            return None
+        thread = Thread(self._space, traits.session)
+        found = self._backend.log.read(thread, after=before - 1, before=traits.position - 1)
+        return [one.text for one in found] if len(found) == missing else None
 
     def _read(self, entry: Message) -> Record | None:
         """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
@@ -514,7 +556,8 @@ class Indexer:
         if embedder is None:
             return None
         try:
-            return _Embedded(embedder.name, embedded(embedder, [self.embedded_text(record) for record in records]))
+            texts = [self.embedded_text(record) for record in records]
+            return _Embedded(embedder.name, embedded(embedder, texts, threads=self.embed_threads))
         except ModelError as error:
             _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
@@ -538,6 +581,7 @@ class Indexer:
         if made is None and records and self._embedder is not None:
             return 0
         self._tries = 0
+        read = self._read_again(records) if made is not None else {}
         try:
             with self._backend.transaction():
                 if made is not None and not self.embedders.claim(made.model):
@@ -545,7 +589,7 @@ class Indexer:
                     return len(pending)
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
-                    self._give(records, made)
+                    self._give(records, made, read)
                 elif records:
                     note_skipped(self._backend, self._space)
         except Conflict:
@@ -558,13 +602,26 @@ class Indexer:
         ids = [str(one.metadata["embed"]) if _is_pending_vector(one) else one.id for one in pending]
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
-    def _give(self, records: Sequence[Record], made: _Embedded) -> None:
-        """Store vectors, except for memories that changed since they were read: each has a pending entry of its own."""
+    def _read_again(self, records: Sequence[Record]) -> dict[str, list[Claim]]:
+        """The claims of memories that the rules have read alone, where the reader makes a difference."""
+        if self._chat is not None:
+            return {}
+        by_rules, by_both = (self._claims(records, None, thorough=one) for one in (False, True))
+        pairs = zip(records, by_rules, by_both, strict=True)
+        return {record.id: both for record, alone, both in pairs if both != alone}
+
+    def _give(self, records: Sequence[Record], made: _Embedded, read: Mapping[str, Sequence[Claim]]) -> None:
+        """Store vectors and claims, except of memories that changed since they were read: those are pending again."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
         found = self._backend.index.get(self._space, list(texts))
         same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]
         self._backend.index.upsert([_with_vector(one, texts[one.id][1]) for one in same])
         self._store_tokens(made.model, texts.values(), {one.id for one in same})
+        for record in same:
+            if record.id in read and traits_of(record).active:
+                self.facts.withdraw([record.id], final=True)
+                learned = traits_of(record).learned or record.time
+                self.facts.learn(read[record.id], record=record.id, learned_at=learned)
 
     def _embed_apart(self, marks: JournalMarks) -> int:
         """After some failures, embed texts one by one, so that a text the embedder refuses does not block the others.
@@ -586,7 +643,7 @@ class Indexer:
                 if made is None:
                     self._mark_failed(record.id, "the embedder cannot take its text")
                 elif self.embedders.claim(made.model):
-                    self._give([record], made)
+                    self._give([record], made, self._read_again([record]))
         return len(pending)
 
 
@@ -626,26 +683,85 @@ def _end(pending: Sequence[Message]) -> int:
     return (pending[-1].index or 0) + 1
 
 
-def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime] | None:
+def _corrected(
+    record: Record, earlier: Sequence[Record], between: Callable[[Record, Record], list[str] | None]
+) -> tuple[str, datetime] | None:
     """What a memory corrects or refers to, of those before it, the latest first: of the same person and session.
 
-    What may be an answer corrects only what stands directly before it, and what likely is one nothing from before a
-    question. A correction is corrected with what it corrects.
+    What may be an answer corrects nothing from before a question, nor where it may address what was said in ``between``.
+    Directly after the answer to a question of the same person, it is what that answer quotes.
+    A correction is corrected with what it corrects.
     """
-    traits = traits_of(record)
-    for place, one in enumerate(earlier):
-        other, age = traits_of(one), record.time - one.time
-        if other.session != traits.session or not timedelta() <= age <= CORRECTED_WITHIN:
+    traits, how = traits_of(record), follows(record.text)
+    near = [
+        one
+        for one in earlier
+        if traits_of(one).session == traits.session and timedelta() <= record.time - one.time <= CORRECTED_WITHIN
+    ]
+    question, answer = _asked_and_answered(record, near, between)
+    quoted = _meant(question, answer, record, near) if answer else None
+    if quoted is None and speaks_to_me(answer) and claims(mine := as_my_words(answer), time=record.time):
+        return mine, record.time
+    for one in near:
+        if quoted is not None and one is not quoted:
             continue
-        if other.speaker == traits.speaker:
-            if follows(record.text) == "maybe" and traits.position - other.position > 1:
+        if traits_of(one).speaker == traits.speaker:
+            said = between(record, one) if how == "maybe" and one is not quoted else []
+            if said is None or any(_asks_or_says(text, record.text) for text in said):
                 return None
-            before = _corrected(one, earlier[place + 1 :]) if follows(one.text) else None
+            before = _corrected(one, earlier[earlier.index(one) + 1 :], between) if follows(one.text) else None
             return (f"{before[0]}\n{one.text}" if before else one.text), one.time
-        asked = one.text.rstrip(' "”」』').endswith(("?", "？", "吗", "呢"))
-        if follows(record.text) == "maybe" or (asked and follows(record.text) == "likely"):
+        if _asks(one.text) if how == "likely" else how == "maybe" and _asks_or_says(one.text, record.text):
             return None
     return None
+
+
+def _asked_and_answered(
+    record: Record, near: Sequence[Record], between: Callable[[Record, Record], list[str] | None]
+) -> tuple[str, str]:
+    """The question and the answer directly before a correction; both empty where there are none."""
+    if not near or not corrects(record.text):
+        return "", ""
+    said = [one.text for one in reversed(near[:2])] + (between(record, near[0]) or [])
+    if len(said) < _ASKED_AND_ANSWERED or not only_asks(said[-2]) or _asks(said[-1]):
+        return "", ""
+    return said[-2], said[-1]
+
+
+def _meant(question: str, answer: str, record: Record, near: Sequence[Record]) -> Record | None:
+    """The memory of the same person that an answer quotes, or else one that states what the question asks for."""
+    own = [one for one in near if traits_of(one).speaker == traits_of(record).speaker and not only_asks(one.text)]
+    asked = fact_question(question)
+    return next((one for one in own if _quotes(answer, one)), None) or next(
+        (one for one in own if asked is not None and asked.subject == USER and _states(one, asked.relations)), None
+    )
+
+
+def _states(one: Record, relations: Sequence[str]) -> bool:
+    speaker = traits_of(one).speaker or USER
+    return any(
+        claim.relation in relations and claim.subject == speaker and not claim.negated
+        for claim in claims(one.text, speaker=speaker, time=one.time)
+    )
+
+
+def _quotes(answer: str, one: Record) -> bool:
+    """Whether an answer has the words of a memory, or a value that it states: "You live in Lyon"."""
+    values = [claim.object for claim in claims(one.text, time=one.time) if claim.object]
+    return any(words.casefold() in answer.casefold() for words in (one.text.strip(" .!。！"), *values))
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip(' "”」』').endswith(("?", "？", "吗", "呢"))
+
+
+_LAST_WORD = re.compile(r"([A-Za-z\d]+|[\u4e00-\u9fff]{2,})\W*\Z").search
+
+
+def _asks_or_says(text: str, answer: str) -> bool:
+    """Whether a text asks, or says the last word of what follows it: "Hi, I'm Claude" before "Sorry, Claude"."""
+    last = _LAST_WORD(answer)
+    return _asks(text) or (last is not None and last[1].casefold() in text.casefold())
 
 
 def record_of(space: Space, entry: Message) -> Record:

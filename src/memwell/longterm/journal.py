@@ -215,8 +215,12 @@ class ReadOnlyView(Backend):
     def check(self) -> list[str]:
         return self._base.check()
 
-    def scrub(self) -> None:
-        self._base.scrub()
+    @property
+    def scrubs_quickly(self) -> bool:
+        return self._base.scrubs_quickly
+
+    def scrub(self) -> bool:
+        return self._base.scrub()
 
     def facts(self) -> dict[str, Any]:
         return self._base.facts()

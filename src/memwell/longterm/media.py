@@ -153,7 +153,7 @@ class MediaAccess(Rememberer):
         if record.kind not in KINDS:
             raise NotFound(f"the memory {id_!r} is no medium but of the kind {record.kind!r}")
         if not forgotten and not traits_of(record).active:
-            raise NotFound(f"the medium {id_!r} was forgotten; undo() brings it back")
+            raise NotFound(f"the medium {id_!r} was forgotten; undo() restores it")
         return record
 
     def active(self, where: Filter) -> Iterator[Record]:
@@ -381,13 +381,13 @@ class MediaMemory:
 
     # Erasing
 
-    def erase(self, ids: str | Iterable[str]) -> Erased:
+    def erase(self, ids: str | Iterable[str], *, wait: bool = False) -> Erased:
         """Erase media, forgotten ones too, with their bytes, thumbnails and feature vectors.
 
         Bytes that another medium uses stay. Raises ``NotFound`` for an id that is no medium, and then erases nothing.
         """
         access = self._access
-        return self.memory.erase([access.medium(id_, forgotten=True).id for id_ in as_ids(ids)])
+        return self.memory.erase([access.medium(id_, forgotten=True).id for id_ in as_ids(ids)], wait=wait)
 
     def remove(self, *ids: str) -> int:
         """Erase media as ``erase`` does. Returns how many.

@@ -6,11 +6,11 @@ forgotten memories are kept until they are erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
-from memwell._asyncify import asyncify, renamed
+from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import id_begins_with
 from memwell.longterm.audit import Action, AuditReport, Repaired, Rules, audit
@@ -21,7 +21,7 @@ from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.journal import pending_vector
 from memwell.longterm.profiles import Profile, profile
-from memwell.longterm.recall import RecallingMemory
+from memwell.longterm.recall import RecallingMemory, trusted
 from memwell.longterm.traits import traits_of
 from memwell.records import paged
 from memwell.values import as_utc, check_items, shown
@@ -34,9 +34,18 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     insights, a ``reranker`` reorders the hits. Every method has an async twin with an ``a`` in front.
     """
 
-    def profile(self, subject: str = "user", *, language: str = "en") -> Profile:
-        """What is known of a subject: attributes, preferences, people and topics, each with its evidence."""
-        return profile(self.facts, self._active(), subject=subject, language=language)
+    def profile(
+        self, subject: str = "user", *, language: str = "en", trust: str | Iterable[str] | None = None
+    ) -> Profile:
+        """What is known of a subject: attributes, preferences, people and topics, each with its evidence.
+
+        With ``trust`` it is made of the memories that are the word of these, and of what was stated by hand.
+        """
+        if trust is None:
+            return profile(self.facts, self._active(), subject=subject, language=language)
+        said = list(self._active(trusted(trust)))
+        sources = {one.id for one in said}
+        return profile(self.facts, said, subject=subject, language=language, sources=sources)
 
     def facts_about(
         self, subject: str = "user", *, relation: str | None = None, as_of: datetime | None = None
@@ -134,8 +143,6 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     afacts_about = asyncify(facts_about)
     aaudit = asyncify(audit)
     arepair = asyncify(repair)
-    mend = renamed("mend", repair)
-    amend = renamed("amend", arepair)
     afailures = asyncify(failures)
 
 

@@ -451,9 +451,8 @@ def under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
     return {f"{prefix}.{name}": part for name, part in arrays.items()}
 
 
-def _hash(name: bytes) -> int:
-    # Not hash(): that is another in every process.
-    return crc32(name)
+_hash = crc32
+"""Not hash(): that is another in every process."""
 
 
 def _encoded(name: str) -> bytes:
@@ -510,7 +509,7 @@ class Names:
     def known(self, names: Iterable[str]) -> list[str]:
         """Those of many names that have a number."""
         wanted = list(names)
-        hashes = np.fromiter(map(_hash, map(_encoded, wanted)), np.uint32, len(wanted))
+        hashes = np.array([_hash(name.encode("utf-8", "surrogatepass")) for name in wanted], np.uint32)
         saved = self._hashes.searchsorted(hashes, "right") > self._hashes.searchsorted(hashes)
         # The hash of another name may be the same.
         return [

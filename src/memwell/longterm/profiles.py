@@ -5,7 +5,7 @@ Records are read once, as a stream, in bounded memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -20,7 +20,7 @@ from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
 from memwell.language.words import by_language, language_code
 from memwell.longterm.facts import Fact, Facts
-from memwell.longterm.statements import name_key
+from memwell.longterm.statements import BY_HAND, name_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.values import check_count
@@ -394,16 +394,25 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profile(
-    facts: Facts, records: Iterable[Record], *, subject: str = USER, language: str = "en", limit: int = 20
+    facts: Facts,
+    records: Iterable[Record],
+    *,
+    subject: str = USER,
+    language: str = "en",
+    limit: int = 20,
+    sources: Container[str] | None = None,
 ) -> Profile:
     """What is known of a subject, with at most ``limit`` entries of each kind, the most important first.
 
-    It reads the records that the subject said; one without a speaker counts as the user's. Raises ``InvalidInput`` for an
-    empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
+    It reads the records that the subject said; one without a speaker counts as the user's. With ``sources`` only facts
+    count that one of these records states, or a person by hand. Raises ``InvalidInput`` for an empty subject, a language
+    other than ``en`` and ``zh``, and a limit below 1.
     """
     check_count(limit, "limit", least=1)
     _code(language)
     held = facts.about(subject)
+    if sources is not None:
+        held = [one for one in held if any(of.record in sources or of.record == BY_HAND for of in one.evidence)]
     reading = SubjectStats(*facts.names_of(subject))
     for record in records:
         reading.add(record)

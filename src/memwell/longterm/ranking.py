@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
 from memwell.language.words import STOP_WORDS, by_language, language_code
@@ -313,11 +313,12 @@ def rank(
     # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
     observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late, max(_CLOSELY, wanted))
-    scores = weights.piecewise.scores(observed.signals)
+    shares = weights.piecewise.shares(observed.signals)
+    scores = shares.sum(1)
     order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
         order = diverse(snapshot, observed.rows, scores, order, diversity)[:limit]
-    return _reasoned(snapshot, observed, weights, order)
+    return _reasoned(snapshot, observed, shares, weights, order)
 
 
 def _order(snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float64], count: int) -> list[int]:
@@ -329,8 +330,13 @@ def _order(snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float6
         places: list[int] = np.flatnonzero(rounded >= last).tolist()
     else:
         places = list(range(len(rounded)))
-    keys = {at: (-float(rounded[at]), -float(snapshot.times[rows[at]]), snapshot.ids[int(rows[at])]) for at in places}
-    return sorted(places, key=keys.__getitem__)[:count]
+    times = snapshot.times[rows[places]].tolist()
+    keys = [(-score, -time, at) for at, score, time in zip(places, rounded[places].tolist(), times, strict=True)]
+    keys.sort()
+    if any(one[:2] == other[:2] for one, other in pairwise(keys)):
+        # Reading an id takes longer than all else here.
+        keys.sort(key=lambda key: (key[0], key[1], snapshot.ids[int(rows[key[2]])]))
+    return [at for *_, at in keys[:count]]
 
 
 def diverse(
@@ -350,13 +356,14 @@ def diverse(
     return chosen
 
 
-def _reasoned(snapshot: Snapshot, observed: SignalTable, weights: Weights, order: Sequence[int]) -> list[Ranked]:
-    chosen = observed.signals[order]
+def _reasoned(
+    snapshot: Snapshot, observed: SignalTable, shares: NDArray[np.float64], weights: Weights, order: Sequence[int]
+) -> list[Ranked]:
     piecewise = weights.piecewise
-    shares, names = piecewise.shares(chosen), piecewise.names
     rows: list[int] = observed.rows[order].tolist()
-    found = zip(rows, chosen[:, piecewise.own_columns].tolist(), shares.tolist(), strict=True)
-    return [Ranked(snapshot.ids[row], row, values, names, parts) for row, values, parts in found]
+    values = observed.signals[order][:, piecewise.own_columns].tolist()
+    found = zip(rows, values, shares[order].tolist(), strict=True)
+    return [Ranked(snapshot.ids[row], row, some, piecewise.names, parts) for row, some, parts in found]
 
 
 # The signals of ranking: numbers that say how well a record fits a query.
@@ -375,9 +382,9 @@ _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
-_CLOSELY = 32
+_CLOSELY = 24
 """Of how many candidates the token vectors are compared: those that are the best without them."""
-_LATE = ("late", "late_best", "late_window")
+_LATE = frozenset({"late", "late_best", "late_window"})
 
 
 class SignalTable(NamedTuple):
@@ -398,8 +405,8 @@ def observe(
 ) -> SignalTable:
     """The signals of the candidates among the allowed rows (a flag for every row below the limit).
 
-    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
-    compares the pieces of the query with those of the ``closely`` best by all other signals, or of all candidates.
+    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. With
+    ``late``, which compares the pieces of the query with theirs, only the ``closely`` best by all other signals are left.
     """
     snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
@@ -407,15 +414,24 @@ def observe(
         snapshot, question, weights, usable, count
     )
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
-    if len(rows):
-        candidates = Candidates(snapshot, question, weights.decay, compared, rows)
-        for name in sorted(weights.piecewise.names, key=_LATE.__contains__):
-            if name in _LATE and late is not None:
-                candidates.compare_tokens(late, np.argsort(-weights.piecewise.scores(signals.T))[:closely])
-                late = None
-            found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
-            if found is not None:
-                signals[_COLUMNS[name]] = found
+    if not len(rows):
+        return SignalTable(rows, signals.T)
+    candidates = Candidates(snapshot, question, weights.decay, compared, rows)
+    names = weights.piecewise.names
+    for name in names:
+        found = None if name in _LATE else candidates.broad(name) if name in BROAD else getattr(candidates, name)
+        if found is not None:
+            signals[_COLUMNS[name]] = found
+    if late is None or not candidates.has_dense or _LATE.isdisjoint(names):
+        return SignalTable(rows, signals.T)
+    best = slice(None)
+    if closely is not None and closely < len(rows):
+        best = np.sort(np.argsort(-weights.piecewise.scores(signals.T))[:closely])
+    found = candidates.compare_tokens(late, best)
+    if found is not None:
+        rows, signals = rows[best], signals[:, best]
+        for name in found.keys() & names:
+            signals[_COLUMNS[name]] = found[name]
     return SignalTable(rows, signals.T)
 
 
@@ -430,7 +446,6 @@ class Candidates:
         compared: Compared,
         rows: NDArray[np.intp],
     ) -> None:
-        self._late: Floats | None = None
         self._snapshot, self._question, self._decay, self._rows = snapshot, question, decay, rows
         self._matches, self._compared = compared.matches, compared
         self._before, self._after = snapshot.previous[rows], snapshot.following[rows]
@@ -442,7 +457,7 @@ class Candidates:
         best = max(float(compared.words[self._own].max()), _ENOUGH * self._matches.weightiest, TINY)
         self._words = compared.words * np.float32(1.0 / best)
         self._all_dense = compared.dense
-        self._has_dense = bool(compared.dense.any())
+        self.has_dense = bool(compared.dense.any())
         self._best_dense = max(float(compared.dense[self._own].max()), TINY)
 
     @property
@@ -468,33 +483,34 @@ class Candidates:
     @property
     def coverage(self) -> Numbers | None:
         """The share of the query's weight, of all its words, in the words it has."""
-        return self._covered(0) if self._has_words else None
+        return self._weighed.sum(1) / self._matches.asked if self._has_words else None
 
     @property
     def window_coverage(self) -> Numbers | None:
         """The same for the record and its neighbours."""
-        return None if self._apart or not self._has_words else self._covered(1)
+        if self._apart or not self._has_words:
+            return None
+        return ((self._counts[1] > 0) * self._matches.telling).sum(1) / self._matches.asked
 
     @property
     def rarest(self) -> Numbers | None:
         """The weight of its rarest matching word, relative to the rarest word found."""
-        telling = self._matches.telling
-        return (self._held * telling).max(1) / telling.max() if self._has_words else None
+        return self._weighed.max(1) / self._matches.telling.max() if self._has_words else None
 
     @property
     def dense(self) -> Numbers | None:
         """The dot product of its vector with the query's."""
-        return self._all_dense[self._own] if self._has_dense else None
+        return self._all_dense[self._own] if self.has_dense else None
 
     @property
     def dense_best(self) -> Numbers | None:
         """The same, relative to the nearest candidate."""
-        return _floored(self._all_dense[self._own] / self._best_dense) if self._has_dense else None
+        return _floored(self._all_dense[self._own] / self._best_dense) if self.has_dense else None
 
     @property
     def dense_session(self) -> Numbers | None:
         """The same for the nearest record of its session, relative to the nearest candidate."""
-        if self._apart or not self._has_dense:
+        if self._apart or not self.has_dense:
             return None
         snapshot = self._snapshot
         together = self._compared.together
@@ -506,24 +522,9 @@ class Candidates:
     @property
     def answers_dense(self) -> Numbers | None:
         """The vector score of the question before it."""
-        if self._apart or not self._has_dense:
+        if self._apart or not self.has_dense:
             return None
         return np.maximum(self._all_dense[self._earlier] / self._best_dense, 0.0) * self._answering
-
-    @property
-    def late(self) -> Numbers | None:
-        """The mean, over the pieces of the query, of the best match among its own."""
-        return None if self._late is None else self._late[0]
-
-    @property
-    def late_best(self) -> Numbers | None:
-        """The same, relative to the best candidate."""
-        return None if self._late is None else _relative(self._late[0])
-
-    @property
-    def late_window(self) -> Numbers | None:
-        """The same for the record and the one before it as one text."""
-        return None if self._late is None or self._apart else _relative(self._late[1])
 
     @property
     def speaker(self) -> Numbers | None:
@@ -578,31 +579,33 @@ class Candidates:
         """The logarithm of its length, 1 at 65,536 characters."""
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
 
-    def compare_tokens(self, late: BestMatches, places: NDArray[np.intp]) -> None:
-        """Late interaction of the candidates at these places: of each alone, and with the record before it as one text."""
-        if not self._has_dense:
-            return
+    def compare_tokens(self, late: BestMatches, places: NDArray[np.intp] | slice) -> dict[str, Numbers] | None:
+        """Late interaction of the candidates at these places; None where none of them has token vectors.
+
+        ``late`` is the mean, over the pieces of the query, of the best match among its own; ``late_best`` the same,
+        relative to the best candidate; ``late_window`` that of the record and the one before it as one text.
+        """
         # A missing neighbour is the record itself.
         rows, before = self._rows[places], self._before[places]
         before = np.where(before == NOWHERE, rows, before)
         wanted, at = np.unique(np.concatenate((rows, before)), return_inverse=True)
         best = late(wanted.tolist())
         if best is None:
-            return
+            return None
         best[:, ~self._snapshot.has_vector[wanted]] = np.nan
         own, earlier = best[:, at[: len(rows)]], best[:, at[len(rows) :]]
-        scores = np.full((2, len(self._rows)), np.nan, np.float32)
-        scores[:, places] = own.sum(0), np.fmax(own, earlier).sum(0)
+        scores = np.array((own.sum(0), np.fmax(own, earlier).sum(0)))
         unknown = np.isnan(scores[0])
         if unknown.all():
-            return
+            return None
         if unknown.any():
             # As far from the others as its vector is: a text of another language must not lose for having no tokens.
-            dense = self._all_dense[self._own]
+            dense = self._all_dense[self._own[places]]
             known = np.float32(len(unknown) - np.count_nonzero(unknown))
             mean = np.where(unknown, 0.0, scores).sum(1, keepdims=True) / known
             scores = np.where(unknown, mean + dense - np.where(unknown, 0.0, dense).sum() / known, scores)
-        self._late = scores
+        found = {"late": scores[0], "late_best": _relative(scores[0])}
+        return found if self._apart else {**found, "late_window": _relative(scores[1])}
 
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:
@@ -620,17 +623,13 @@ class Candidates:
         return own, own if self._apart else own + table[places[self._earlier]] + table[places[self._later]]
 
     @cached_property
-    def _held(self) -> Flags:
-        return self._counts[0] > 0
+    def _weighed(self) -> Numbers:
+        """The weight of each term in each candidate that has it."""
+        return (self._counts[0] > 0) * self._matches.telling
 
     @cached_property
     def _answering(self) -> Numbers:
         return _at(self._snapshot.asks, self._before)
-
-    def _covered(self, which: int) -> Numbers:
-        telling = self._matches.telling
-        held = self._held if which == 0 else self._counts[which] > 0
-        return product(held, telling) / self._matches.asked
 
     def _speaker_match(self, meant: list[int]) -> Numbers | None:
         if not meant:
@@ -654,7 +653,7 @@ def _tally(matches: Matches, places: Integers, count: int) -> Numbers:
 
 def _bm25(counts: Numbers, lengths: Numbers, telling: Floats) -> Numbers:
     """BM25 of texts whose lengths are given relative to the average."""
-    return product(counts * (K1 + 1.0) / (counts + (K1 * (1.0 - B) + K1 * B * lengths)[:, None]), telling)
+    return (counts * (K1 + 1.0) / (counts + (K1 * (1.0 - B) + K1 * B * lengths)[:, None]) * telling).sum(1)
 
 
 def _at(column: NDArray[Any], rows: Integers) -> Numbers:

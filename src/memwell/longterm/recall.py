@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
 from memwell._asyncify import asyncify
@@ -22,6 +22,7 @@ from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.asking import separate_questions
+from memwell.language.fact_questions import fact_question
 from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
@@ -45,6 +46,7 @@ from memwell.longterm.superseding import (
     outdated,
     precedence,
     speaks_for,
+    states_asked,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights, default_weights
@@ -59,6 +61,8 @@ _DIVERSIFIED = 4
 """With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
+_STATES_ASKED = 0.9
+"""The least relevance of what states a fact that is asked for. Of 154 such hits in ``benchmarks/recall``, 153 answer."""
 _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
@@ -102,7 +106,7 @@ class Recalled(msgspec.Struct, frozen=True):
     """The query that found it."""
     accessed: datetime | None = None
     """When it was last recalled before, as far as that is recorded."""
-    matches: tuple[WordMatch, ...] = ()
+    matches: Sequence[WordMatch] = ()
     """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
     relevance: float = 0.0
     """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
@@ -110,6 +114,11 @@ class Recalled(msgspec.Struct, frozen=True):
     """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
     version: int = 1
     """How often it was changed, from 1 on; ``update``, ``undo`` and ``feedback`` take it to change no other version."""
+
+    def __post_init__(self) -> None:
+        # A decoder makes a list of any sequence; a hit from a service is equal to the same hit from a file.
+        if isinstance(self.matches, list):
+            force_setattr(self, "matches", tuple(self.matches))
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
@@ -164,7 +173,7 @@ class RecallingMemory(MemoryBase):
 
         ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive), ``where`` (over the
         metadata) and ``trust`` (whose word it is) restrict it; ``as_of`` asks what was known at that time; ``now`` is the
-        reference for words such as *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out.
+        reference for words such as *yesterday*. Hits whose relevance is below ``min_relevance`` take no place of others.
         Raises ``InvalidInput`` for an invalid query or filter.
         """
         check_text(query, "a query")
@@ -187,12 +196,13 @@ class RecallingMemory(MemoryBase):
                 state = held.state if self.indexer.view is self.backend else None
                 if all(self._query_vectors.still(one, state) for one in asked.values()):
                     found = [
-                        self._ranked(held, vector, one, narrowed, moment, limit, weights, diversity, not tries)
+                        self._ranked(
+                            held, vector, one, narrowed, moment, limit, weights, diversity, min_relevance, not tries
+                        )
                         for one, vector in asked.items()
                     ]
                     if None not in found:
                         hits = _merged([hits for hits in found if hits is not None], query)[:limit]
-                        hits = [hit for hit in hits if hit.relevance >= min_relevance]
                         self._count_use(held, hits, moment)
                         return hits
             tries += 1
@@ -248,6 +258,7 @@ class RecallingMemory(MemoryBase):
         limit: int,
         weights: Weights | None,
         diversity: float,
+        min_relevance: float,
         strict: bool,
     ) -> list[Recalled] | None:
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
@@ -282,9 +293,10 @@ class RecallingMemory(MemoryBase):
         )
         # Own weights decide the order alone.
         order = {} if weights or self.weights else order
+        kept = [one for one in in_order(found, order) if relevant[one[0].id] >= min_relevance]
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
-            for one, share in in_order(found, order)[:pool]
+            for one, share in kept[:pool]
             for record, traits in [memories[one.id]]
         ]
         if self.reranker:
@@ -293,11 +305,7 @@ class RecallingMemory(MemoryBase):
         if diversity > 0.0:
             hits = _diversified(held.snapshot, hits, diversity)
         hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
-        if late is not None:
-            texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
-            matches = late.matches([held.snapshot.row_of(hit.id) for hit in hits], texts)
-            hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
-        return hits
+        return hits if late is None else _with_matches(held.snapshot, late, hits)
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""
@@ -333,7 +341,7 @@ class RecallingMemory(MemoryBase):
         self.indexer.catch_up()
         record = self._lasting(id_)
         if not traits_of(record).active:
-            raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
+            raise NotFound(f"the memory {id_!r} was forgotten; undo() restores it")
         return as_recalled(record)
 
     def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
@@ -410,6 +418,13 @@ class RecallingMemory(MemoryBase):
     acount = asyncify(count)
 
 
+def _with_matches(snapshot: Snapshot, late: LateInteraction, hits: Sequence[Recalled]) -> list[Recalled]:
+    """The hits with the words of each that answer words of the query."""
+    texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
+    matches = late.matches([snapshot.row_of(hit.id) for hit in hits], texts)
+    return [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
+
+
 def _merged(found: Sequence[list[Recalled]], query: str) -> list[Recalled]:
     """The hits of several questions in one list, each where it answers best."""
     if len(found) == 1:
@@ -434,10 +449,16 @@ def _superseded(
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
     """Which hits stand before which, and which are outdated as a whole, with what superseded them.
 
-    Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others.
+    Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others and of what
+    states a fact that is asked for, in whichever words.
     """
     taken_back = _taken_back(held, found, memories, wanted, allowed)
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
+    fact = fact_question(query)
+    for at, one in enumerate(compared):
+        if fact is not None and states_asked(one, fact):
+            relevant[one.id] = max(relevant[one.id], _STATES_ASKED)
+            compared[at] = one._replace(relevance=relevant[one.id])
     replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
@@ -506,15 +527,14 @@ def _compared(
 ) -> tuple[list[ComparedHit], ComparedVectors | None]:
     """The best hits and further memories as they are compared, with their vectors where the model knows the embedder."""
     best = list({one.id: one for one in (*found[:POOL], *further)}.values())
-    rows = np.array([one.row for one in best], np.intp)
-    vectors = None
-    if embedder == default_models().embedder and snapshot.has_vector[rows].all():
-        vectors = ComparedVectors.of(snapshot.vectors.rows(rows), snapshot.vectors.shared_from)
-    records = [memories[one.id] for one in best]
-    return [
+    hits = [
         ComparedHit(record.id, record.text, record.time, traits, relevant.setdefault(record.id, 0.0))
-        for record, traits in records
-    ], vectors
+        for record, traits in (memories[one.id] for one in best)
+    ]
+    rows = np.array([one.row for one in best], np.intp)
+    if embedder != default_models().embedder or not snapshot.has_vector[rows].all():
+        return hits, None
+    return hits, ComparedVectors(snapshot.vectors, rows)
 
 
 def _raise_relevance(relevant: dict[str, float], before: Mapping[str, Sequence[Successor]]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Final, TypeAlias
@@ -17,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from memwell.language.dates import usual_names
 from memwell.language.segment import query_terms
 from memwell.language.words import language_of
 from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, in_period, is_function_word, is_near_to_any
@@ -43,10 +45,9 @@ _MAY_BE_ASKED_FOR = frozenset(query_terms("name number date dating"))
 """Words that mostly say how something is asked, and sometimes what: *what is my name?*"""
 _NAMED_TIME = re.compile(
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|\b(?:19|20)\d\d(?!\d)"
-    r"|(?:周|星期|礼拜)[一二三四五六日天]|(?:[1-9]|1[0-2]|十[一二]?|[一二三四五六七八九])月"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?<!\d)(?:19|20)\d\d(?!\d)|周[一二三四五六日]|(?<!\d)(?:1[0-2]|[1-9])月"
 )
-_DAY = re.compile("星期|礼拜")
+_MOST_OF_A_YEAR = 360 * 86_400
 _WHOLE = 0.99
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
@@ -60,8 +61,9 @@ class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def probabilities(self, values: Values) -> Numbers:
         """The probability for each hit; NaN where a value of the model is not known."""
-        odds = sum((values[name] * weight for name, weight in self.weights.items()), np.full(1, self.base))
-        return 1.0 / (1.0 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
+        weights = np.array([[weight] for weight in self.weights.values()])
+        odds = self.base + (weights * [values[name] for name in self.weights]).sum(0)
+        return 1.0 / (1.0 + np.exp(np.minimum(np.maximum(-odds, -_MOST_ODDS), _MOST_ODDS)))
 
 
 class RelevanceModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,7 +129,7 @@ def relevances(
     if question.text.strip() and not question.terms:
         return [0.0] * len(hits)
     if question.of_a_time:
-        asked, rows = _named_times(question.text), np.array([hit.row for hit in hits], np.intp)
+        asked, rows = _times_asked_for(question), np.array([hit.row for hit in hits], np.intp)
         named = np.array([not asked.isdisjoint(_named_times(text)) for text in texts], np.bool_)
         return np.where(in_period(snapshot, question, rows) | named, _UNKNOWN, 0.0).tolist()
     words = zip(question.terms, question.term_weights.tolist(), strict=True)
@@ -140,8 +142,14 @@ def relevances(
 
 
 def _named_times(text: str) -> set[str]:
-    """The months, days of the week and years that a text names, which are in no other text by chance as *yesterday* is."""
-    return {_DAY.sub("周", one).replace("周天", "周日") for one in _NAMED_TIME.findall(text)}
+    """The months, days of the week and years that a text names. Words such as *yesterday* mean another day in each text."""
+    return set(_NAMED_TIME.findall(usual_names(text)))
+
+
+def _times_asked_for(question: ParsedQuery) -> set[str]:
+    """The times that a query names, and the years that it means without naming them: *three years ago*."""
+    years = [since for since, until in question.times if until - since > _MOST_OF_A_YEAR]
+    return _named_times(question.text) | {str(datetime.fromtimestamp(since, UTC).year) for since in years}
 
 
 def values_of(
@@ -191,14 +199,15 @@ def _in_words(text: str) -> bool:
 
 def _best(values: Values, of_words: Flags) -> dict[str, Numbers]:
     """The best of each value among the first hits: of those that are judged by words, and of the others."""
-    best = {f"best_{name}": np.full(len(of_words), np.nan) for name in values}
+    signs = np.array([[-1.0 if name == "missing" else 1.0] for name in values])
+    table = np.array(list(values.values())) * signs
+    best = np.full(table.shape, np.nan)
     for group in (of_words, ~of_words):
         first = np.flatnonzero(group)[:BEST_OF]
-        for name, some in values.items() if len(first) else ():
-            found = some[first]
-            # fmin and fmax pass over what is not known.
-            best[f"best_{name}"][group] = (np.fmin if name == "missing" else np.fmax).reduce(found)
-    return best
+        if len(first):
+            # fmax passes over what is not known.
+            best[:, group] = np.fmax.reduce(table[:, first], 1, keepdims=True)
+    return dict(zip((f"best_{name}" for name in values), best * signs, strict=True))
 
 
 def _of_words(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> tuple[Numbers, Numbers, Numbers]:

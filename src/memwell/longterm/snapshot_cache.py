@@ -294,6 +294,8 @@ class HeldSnapshot:
         self._touched: dict[str, tuple[datetime, float]] = {}
         """When memories were recalled, where the store does not have it yet, and what it had."""
         self._row_filters = RowFilters()
+        self._read: dict[str, tuple[Record, Traits]] = {}
+        """The hits that were read lately, as the store has them."""
         self.tokens = TokenCache()
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
@@ -327,6 +329,7 @@ class HeldSnapshot:
         for id_ in removed:
             self._touched.pop(id_, None)
         for id_ in (*removed, *kept):
+            self._read.pop(id_, None)
             row = self.snapshot.ids.get(id_)
             if row is not None:
                 self.tokens.drop(row)
@@ -349,12 +352,13 @@ class HeldSnapshot:
 
     def touch(self, ids: Iterable[str], moment: datetime) -> None:
         """Record that memories were recalled. The store is updated later."""
+        stamp = moment.timestamp()
         for id_ in ids:
             row = self.snapshot.row_of(id_)
             accessed = float(self.snapshot.accessed[row])
-            if accessed < moment.timestamp():
+            if accessed < stamp:
                 self._touched[id_] = moment, self._touched.get(id_, (moment, accessed))[1]
-                self.snapshot.accessed[row] = moment.timestamp()
+                self.snapshot.accessed[row] = stamp
 
     def _with_touch(self, id_: str, traits: Traits) -> Traits:
         """The stored traits of a memory, with a recall that is not stored yet."""
@@ -378,19 +382,25 @@ class HeldSnapshot:
 
     def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
-        rows = [self.snapshot.row_of(id_) for id_ in ids]
-        numbers = dict(zip(ids, self.snapshot.number[rows].tolist(), strict=True))
-        found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
+        read = self._read
+        missing = [id_ for id_ in ids if id_ not in read]
+        if missing:
+            if len(read) + len(missing) > _MOST_READ:
+                self._read = read = {id_: read[id_] for id_ in ids if id_ in read}
+            numbers = self.snapshot.number[[self.snapshot.row_of(id_) for id_ in missing]].tolist()
+            for record in self._reader.some(dict(zip(missing, numbers, strict=True))):
+                read[record.id] = record, traits_of(record)
         fits = None if wanted is None else record_test(wanted)
         return {
             id_: (record, self._with_touch(id_, traits))
-            for id_, (record, traits) in found.items()
+            for id_, (record, traits) in ((id_, read[id_]) for id_ in ids if id_ in read)
             if traits.active and (fits is None or fits(record))
         }
 
     def _clear(self) -> None:
         self.snapshot = Snapshot()
         self._row_filters.clear()
+        self._read.clear()
         self.tokens.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
@@ -434,6 +444,8 @@ class HeldSnapshot:
 
 
 _PAGE = 1_000
+_MOST_READ = 2_048
+"""How many hits are kept as they were read: a few megabytes."""
 _REUSED = 24 * 2**20
 _BYTES_A_MEMORY = 500
 """About what a memory takes in a snapshot besides its vector."""
@@ -600,10 +612,11 @@ class Snapshots:
 
 # A snapshot as the bytes of a file: a header, and the arrays, which are used where they lie.
 #
-# The header names every array with its type, shape and place. It has a checksum, and the length of the whole: a file that
-# is torn, was cut off, or was written by another version or machine is not read. Only numbers and words are in it, no code.
+# The header names every array with its type, shape and place. It has a checksum, and the length and the sum of the arrays:
+# a file that is torn, was cut off, has a flipped bit, or was written by another version or machine is not read. Only
+# numbers and words are in it, no code.
 
-FORMAT = 2
+FORMAT = 3
 """The version of the layout. Raise it when what a column means changes: older files are then made again."""
 
 _MAGIC = b"memwell snapshot\n"
@@ -622,6 +635,7 @@ class _Place(msgspec.Struct, frozen=True):
 class _Header(msgspec.Struct, frozen=True):
     written_by: str
     size: int
+    sum: int
     places: dict[str, _Place]
     speakers: list[str]
     counts: list[int]
@@ -641,8 +655,9 @@ def saved(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
         shape = [_room(name, len(part), snapshot.limit), *part.shape[1:]]
         places[name] = _Place(size, part.dtype.str, shape)
         size += _aligned(part.itemsize * int(np.prod(shape)))
+    total = sum(_sum(part.reshape(-1).view(np.uint8)) for part in arrays.values()) % 2**64
     head = msgspec.json.encode(
-        _Header(_written_by(), size, places, list(snapshot.speakers.names), list(snapshot.speakers.counts))
+        _Header(_written_by(), size, total, places, list(snapshot.speakers.names), list(snapshot.speakers.counts))
     )
     yield _MAGIC + len(head).to_bytes(8, "little") + crc32(head).to_bytes(8, "little")
     yield head
@@ -672,10 +687,19 @@ def restored(data: Any) -> Snapshot | None:
     start = _aligned(_HEAD + length)
     if header.written_by != _written_by() or len(view) != start + header.size:
         return None
+    if _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
+        return None
     arrays = {name: _array(view[start:], place) for name, place in header.places.items()}
     if not arrays.keys() >= set(Snapshot.COLUMNS):
         return None
     return Snapshot.restored(arrays, Speakers(header.speakers, header.counts))
+
+
+def _sum(data: NDArray[np.uint8]) -> int:
+    """The sum of the bytes as numbers of eight. Any flipped bit changes it, and it takes an eighth of the time of a CRC."""
+    whole = len(data) // 8 * 8
+    rest = int.from_bytes(data[whole:].tobytes(), "little")
+    return (int(data[:whole].view("<u8").sum(dtype=np.uint64)) + rest) % 2**64
 
 
 def _array(view: memoryview, place: _Place) -> NDArray[Any]:

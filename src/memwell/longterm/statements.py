@@ -15,6 +15,7 @@ import msgspec
 
 from memwell.errors import BackendError, InvalidInput
 from memwell.filters import AllOf, Where
+from memwell.language.claims import english_objects
 from memwell.language.claims.chinese_objects import KIN
 from memwell.language.claims.english_objects import TELLS_APART
 from memwell.language.claims.relations import USER, Claim, Relation, known_relation
@@ -433,7 +434,7 @@ class Subjects:
         """The names of who is known by exactly this name, or is this relative."""
         if not name:
             return []
-        owner, kin = _owner_and_kin(name)
+        owner, kin = owner_and_kin(name)
         if kin in _KIN:
             relation, words = _KIN[kin]
             person = self._person(owner, relation, words)
@@ -458,10 +459,10 @@ class Subjects:
 
     def _of_speaker(self, name: str) -> list[str]:
         """The names of *my mother* where the only speaker who spoke of one has a name: those of Nora's mother."""
-        owner, kin = _owner_and_kin(name)
-        if owner != USER or kin not in _KIN:
+        owner, kin = owner_and_kin(name)
+        relation, words = _KIN.get(kin) or (_relation_of(kin), (kin, *_role(kin)))
+        if owner != USER or not relation:
             return []
-        relation, words = _KIN[kin]
         owners: set[str] = set()
         for one in islice(self._statements.subjects(""), _SUBJECTS_READ):
             owned = _OWNED(one)
@@ -536,14 +537,16 @@ class Subjects:
 
 
 def _relation_of(kin: str) -> str:
-    """The relation to a relative who is one of several of a kind, such as *older brother* or 二舅; or ""."""
+    """The relation to a relative or acquaintance who may be one of several: *older brother*, *niece*, 二舅; or ""."""
     if kin in KIN:
         return KIN[kin].relation
+    if kin in english_objects.KIN:
+        return english_objects.KIN[kin]
     apart, _, word = kin.partition(" ")
     return _KIN[word][0] if apart in TELLS_APART and word in _KIN else ""
 
 
-def _owner_and_kin(name: str) -> tuple[str, str]:
+def owner_and_kin(name: str) -> tuple[str, str]:
     """Whose relative a name means, and which: *Ann's mom*; without an owner the user's."""
     owned = _OWNED(name)
     return (name_key(owned["owner"]), owned["kin"]) if owned else (USER, _OUR.sub("", name, count=1))
@@ -551,7 +554,7 @@ def _owner_and_kin(name: str) -> tuple[str, str]:
 
 def is_one_of_several(name: str) -> bool:
     """Whether a compared name is of one relative among several of a kind: *user's older sister*."""
-    return _owner_and_kin(name)[1] in _APART
+    return owner_and_kin(name)[1] in _APART
 
 
 def _role(kin: str) -> tuple[str, ...]:

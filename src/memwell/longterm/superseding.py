@@ -10,9 +10,10 @@ memory is no longer outdated as soon as the one that superseded it is forgotten.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -22,17 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._native import product
-from memwell.language.asking import asks_about_former, asks_about_past, before_what
-from memwell.language.claims import USER, claims
+from memwell.language.asking import asked_of, asks_about_former, asks_about_past, before_what
+from memwell.language.claims import USER
 from memwell.language.claims.stated import (
     StatedFact,
     cannot_change,
+    changes_another,
+    corrects_another,
     denies_another,
     is_other_value,
+    only_names,
+    outlasts_events,
     read_facts,
-    single_values,
 )
-from memwell.language.segment import query_terms
+from memwell.language.fact_questions import FactQuestion, fact_question
+from memwell.language.segment import ascii_words, query_terms
+from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, is_pastime, may_be_one, stays_after_death, tells_of_death
 from memwell.language.updates import (
     CHANGE,
     CUES,
@@ -40,7 +46,7 @@ from memwell.language.updates import (
     LONGEST_HELD,
     OTHER,
     SPEAKER,
-    asks_of_speaker,
+    StatedText,
     compared,
     concerns,
     corrects_earlier,
@@ -51,6 +57,7 @@ from memwell.language.updates import (
     tells_of_love,
 )
 from memwell.language.words import STOP_WORDS, han_share
+from memwell.longterm.snapshot import QuantizedVectors, RoundedMatrices
 from memwell.longterm.traits import Traits
 
 SUPERSEDED = "superseded"
@@ -68,7 +75,6 @@ _BY_WORDS = 0.8
 _ACROSS = 0.7
 """The same where the question is in another language than the memories: all are less alike to it."""
 _LEAST_RELEVANCE = 1e-3
-_LEAST_ANSWERING = 5e-3
 """A less relevant hit is of no use anyway, outdated or not."""
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
@@ -77,11 +83,9 @@ _LEAST_OWN = 0.1
 """What is the speaker's own stands before what is another's from this part of its relevance on."""
 _MOST_ODDS = 30.0
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 Floats = NDArray[np.float32]
 Odds = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
 
@@ -100,25 +104,28 @@ class ComparedHit(NamedTuple):
         """Ids sort by when they were made."""
         return self.time, self.id
 
-    @property
-    def may_be_outdated(self) -> bool:
-        """Whether it may answer the question, asks nothing, and is short enough to say one thing."""
-        return self.relevance >= _LEAST_ANSWERING and _may_hold(self.text)
+
+class ComparedVectors:
+    """The vectors of hits, compared when they are asked for: most hits state nothing that ever changes."""
+
+    def __init__(self, vectors: QuantizedVectors, rows: NDArray[np.intp]) -> None:
+        self._vectors, self._rows = vectors, rows
+
+    @cached_property
+    def alike(self) -> Floats:
+        """The cosine of each pair."""
+        return self._vectors.cosines(self._rows)
+
+    @cached_property
+    def shared(self) -> Floats:
+        """The part that every language has, a row each, with the length 1."""
+        rows = self._vectors.rows(self._rows)[:, self._vectors.shared_from or 0 :]
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+        return np.divide(rows, np.where(lengths, lengths, 1.0), dtype=np.float32)
 
 
-class ComparedVectors(NamedTuple):
-    """The vectors of hits, a row each: whole, and the part that every language has. Each has the length 1."""
-
-    whole: Floats
-    shared: Floats
-
-    @classmethod
-    def of(cls, rows: Floats, shared_from: int | None) -> ComparedVectors:
-        """From their rows."""
-        return cls(_units(rows), _units(rows[:, shared_from or 0 :]))
-
-
-class PairModel(NamedTuple):
+@dataclass(frozen=True)
+class PairModel:
     """The probability that a later memory supersedes an earlier one: a network with one layer of hidden units.
 
     A unit sees the values of the pair by their names, the numbers of both vectors, their products and their differences.
@@ -137,58 +144,89 @@ class PairModel(NamedTuple):
     odds: Floats
     """What each unit adds to the odds. The last number is what these begin with."""
 
+    @cached_property
+    def _of_vectors(self) -> RoundedMatrices:
+        return RoundedMatrices((self.older, self.newer, self.common, self.apart))
+
     def chances(self, values: Floats, rows: Floats, older: Places, newer: Places) -> Floats:
         """The probability of each pair, from its values and the places of its memories among the shared vectors."""
         units = product(values, self.values) + self.start
         if len(self.older):
-            for places, weights in ((older, self.older), (newer, self.newer)):
-                # A memory is in several pairs, and its own part is the same in each.
-                own = sorted(set(places.tolist()))
-                units = units + product(rows[own], weights)[np.searchsorted(own, places)]
             one, other = rows[older], rows[newer]
-            units = units + product(one * other, self.common) + product(np.abs(one - other), self.apart)
+            units += self._of_vectors.products((one, other, one * other, np.abs(one - other)))
         odds = product(np.maximum(units, 0.0), self.odds[:-1]) + self.odds[-1]
         return 1.0 / (1.0 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
 
     def probabilities(
         self, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
     ) -> dict[tuple[int, int], float]:
-        """The probability of each pair of places that may matter, the earlier memory first."""
-        if not any(one.may_be_outdated for one in candidates[:COMPARED]):
+        """The probability of each pair of places, the earlier memory first, where the later one may supersede it."""
+        may = _may_supersede(candidates)
+        if not may:
             return {}
-        both = of_pairs(candidates, vectors)
         pairs = [
             (older, newer)
-            for older, newer in np.argwhere(_may_matter(candidates, both)).tolist()
-            if may_replace(candidates[newer], candidates[older])
+            for older, newer in _may_matter(candidates, vectors, may)
+            if _is_comparable(candidates[newer], candidates[older])
         ]
         if not pairs:
             return {}
         older, newer = np.array(pairs).T
-        found = values_of(candidates, both, older, newer)
-        values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
+        found = values_of(candidates, vectors, older, newer)
+        values = np.array([found[name] for name in self.names], np.float32).T
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
         # Where another value is given to what has one at a time, there is nothing to guess.
         chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
-        return dict(zip(pairs, chances.tolist(), strict=True))
+        # Whom and what texts are about takes longer to read than all else here, and most pairs are unlikely anyway.
+        return {
+            (older, newer): chance
+            for (older, newer), chance in zip(pairs, chances.tolist(), strict=True)
+            if chance >= _LEAST_FORMER and _is_about_same(candidates[newer], candidates[older])
+        }
 
 
-def _may_matter(candidates: Sequence[ComparedHit], both: Mapping[str, Odds]) -> Flags:
-    """Pairs of one of the best hits, if it may answer the question, and one of the later ones that are most like it.
+def _may_supersede(candidates: Sequence[ComparedHit]) -> list[tuple[int, int]]:
+    """Pairs of one of the best hits, if it may answer the question, and a later one that ``speaks_for`` it.
 
-    And those that both give a value to what has one at a time: "Home is Bath now" need not be like "I'm based in Bristol".
+    The first must be short enough to say one thing, and ask nothing or state facts. Most texts are too long, or ask.
+    """
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    best = [at for at in best if _may_hold(candidates[at])]
+    short = (
+        [(at, one.order, one.traits) for at, one in enumerate(candidates) if len(one.text) <= LONGEST] if best else []
+    )
+    return [
+        (older, newer)
+        for older, before, replaced in ((at, candidates[at].order, candidates[at].traits) for at in best)
+        for newer, after, traits in short
+        if after > before and speaks_for(traits, replaced)
+    ]
+
+
+def _may_matter(
+    candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, may: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Of the pairs that may be, those with one of the later memories that are most like one of the best hits.
+
+    And those of which one replaces or denies a value of the other: "Home is Bath now" need not be like "I'm based in Hull".
     """
     order = np.argsort(sorted(range(len(candidates)), key=lambda place: candidates[place].order))
-    answers = np.array([one.relevance >= _LEAST_ANSWERING for one in candidates], np.bool_)
-    answers[COMPARED:] = False
-    later = (order[:, None] < order[None, :]) & answers[:, None]
-    pairs = later & (both["alike"] >= _LEAST_ALIKE) if "alike" in both else later.copy()
-    alike = np.where(pairs, both["alike"] if "alike" in both else both["newer_relevance"], -np.inf)
-    pairs[:, np.argsort(-alike.max(0, initial=-np.inf), kind="stable")[COMPARED:]] = False
-    values = [single_values(_stated_facts(one)) for one in candidates]
-    for older, newer in np.argwhere(later & ~pairs).tolist():
-        pairs[older, newer] = not values[older].keys().isdisjoint(values[newer])
-    return pairs
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    if vectors is None:
+        alike = np.array([[one.relevance for one in candidates]] * len(candidates))
+    else:
+        alike = np.where(vectors.alike >= _LEAST_ALIKE, vectors.alike, -np.inf)
+    highest = np.where(order[best][:, None] < order, alike[best], -np.inf).max(0)
+    likely = frozenset(np.argsort(-highest, kind="stable")[:COMPARED].tolist())
+    stated = {place: _stated_facts(candidates[place]) for pair in may for place in pair}
+    for older, newer in may:
+        if (newer in likely and alike[older, newer] > -np.inf) or (
+            stated[older] and stated[newer] and is_other_value(stated[newer], stated[older])
+        ):
+            yield older, newer
+
+
+_PARTS = [part.name for part in fields(PairModel)][1:]
 
 
 class SupersedingModels(NamedTuple):
@@ -205,7 +243,7 @@ class SupersedingModels(NamedTuple):
         for name in ("vectors", "words"):
             model: PairModel = getattr(self, name)
             arrays[f"{name}.names"] = np.array(model.names)
-            arrays |= {f"{name}.{part}": getattr(model, part).astype(np.float16) for part in PairModel._fields[1:]}
+            arrays |= {f"{name}.{part}": getattr(model, part).astype(np.float16) for part in _PARTS}
         # Compressed it would be a tenth smaller, and take longer to read than to use.
         np.savez(path, **arrays)
 
@@ -216,7 +254,7 @@ class SupersedingModels(NamedTuple):
             models = [
                 PairModel(
                     tuple(arrays[f"{name}.names"].tolist()),
-                    *(arrays[f"{name}.{part}"].astype(np.float32) for part in PairModel._fields[1:]),
+                    *(arrays[f"{name}.{part}"].astype(np.float32) for part in _PARTS),
                 )
                 for name in ("vectors", "words")
             ]
@@ -261,12 +299,14 @@ def outdated(
     if vectors is not None and max(chances.values(), default=0.0) >= _LEAST_FORMER and asks_about_former(query):
         least = _LEAST_FORMER
     chinese = han_share(query) > 0.0
-    likely = [
-        (older, newer, chance)
+    likely = {
+        (older, newer): chance
         for (older, newer), chance in chances.items()
         if chance >= (least if statement(candidates[older].text).chinese is chinese else max(least, _ACROSS))
-    ]
-    for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
+    }
+    meant = [pair for pair in likely if not _means_another(pair, likely, candidates)]
+    for older, newer in sorted(meant, key=lambda pair: candidates[pair[1]].order):
+        chance = likely[older, newer]
         id_, by = candidates[older].id, candidates[newer].id
         now = taken_back.get(by, by)
         if id_ not in taken_back and not only_takes_back(texts[now]):
@@ -274,44 +314,60 @@ def outdated(
     return found
 
 
-def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
-    """How relevant the memories of each pair are, and how alike, by name: a row for each earlier one."""
+def _means_another(
+    pair: tuple[int, int], likely: Mapping[tuple[int, int], float], candidates: Sequence[ComparedHit]
+) -> bool:
+    """Whether the later of two memories is likelier to supersede another, with which it has more words in common.
+
+    "Sourdough is 4.60 now" is about "Sourdough is 4.20", not about "Baguettes are 1.80". Of as many, its first one counts.
+    """
+    older, newer = pair
+    if is_other_value(_stated_facts(candidates[newer]), _stated_facts(candidates[older])):
+        return False
+    words = statement(candidates[newer].text).words
+    first = next((term for term in query_terms(candidates[newer].text) if term in words), "")
+    others = {one: statement(candidates[one].text).words for one, by in likely if by == newer}
+    shared = {one: (len(words & own), first in own) for one, own in others.items()}
+    return any(
+        much > shared[older] and likely[other, newer] >= likely[pair] and (older, other) not in likely
+        for other, much in shared.items()
+    )
+
+
+def values_of(
+    candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, older: Places, newer: Places
+) -> dict[str, Odds]:
+    """What is known of pairs, given by the places of their memories, by name."""
+    places: list[int] = sorted({*older.tolist(), *newer.tolist()})
+    pairs = list(zip(older.tolist(), newer.tolist(), strict=True))
+    read = {place: statement(candidates[place].text) for place in places}
+    words = [compared(read[later], read[earlier]) for earlier, later in pairs]
+    stated = {place: _stated_facts(candidates[place]) for place in places}
     odds = _log_odds(candidates)
-    older = np.repeat(odds[:, None], len(odds), axis=1)
-    newer = older.T
-    found: dict[str, Odds] = {
-        "older_relevance": older,
-        "newer_relevance": newer,
-        "both_relevant": np.minimum(older, newer),
+    found = {
+        **dict(zip(words[0], np.array([list(one.values()) for one in words]).T, strict=True)),
+        "older_relevance": odds[older],
+        "newer_relevance": odds[newer],
+        "both_relevant": np.minimum(odds[older], odds[newer]),
+        "other_value": np.array(
+            [
+                float(bool(stated[earlier]) and is_other_value(stated[later], stated[earlier]))
+                for earlier, later in pairs
+            ]
+        ),
     }
     if vectors is not None:
-        rows = {"alike": vectors.whole, "alike_shared": vectors.shared}
-        found |= {name: product(one, one.T) for name, one in rows.items()}
-    return found
+        found["alike"] = vectors.alike[older, newer]
+        found["alike_shared"] = np.einsum("ij,ij->i", vectors.shared[older], vectors.shared[newer])
+    cues = {place: [float(cue in one.cues) for cue in CUES] for place, one in read.items()}
+    for name, some in (("older", older.tolist()), ("newer", newer.tolist())):
+        found |= zip([f"{name}_{cue}" for cue in CUES], np.array([cues[place] for place in some]).T, strict=True)
+    return found | _together(found)
 
 
 def _log_odds(candidates: Sequence[ComparedHit]) -> Odds:
     chances = np.clip([one.relevance for one in candidates], _LEAST_RELEVANCE, 1.0 - _LEAST_RELEVANCE)
     return np.log(chances / (1.0 - chances))
-
-
-def values_of(
-    candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: Places, newer: Places
-) -> dict[str, Odds]:
-    """What is known of pairs, given by the places of their memories, by name; ``both`` is what ``of_pairs`` returns."""
-    places: list[int] = sorted({*older.tolist(), *newer.tolist()})
-    read = {place: statement(candidates[place].text) for place in places}
-    words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
-    found = {name: values[older, newer] for name, values in both.items()}
-    found |= {name: np.array([one[name] for one in words]) for name in words[0]}
-    stated = {place: _stated_facts(candidates[place]) for place in places}
-    pairs = zip(newer.tolist(), older.tolist(), strict=True)
-    found["other_value"] = np.array([float(is_other_value(stated[later], stated[earlier])) for later, earlier in pairs])
-    cues = {place: [cue in one.cues for cue in CUES] for place, one in read.items()}
-    for name, some in (("older", older), ("newer", newer)):
-        has = np.array([cues[int(place)] for place in some], np.float64)
-        found |= {f"{name}_{cue}": has[:, at] for at, cue in enumerate(CUES)}
-    return found | _together(found)
 
 
 def _stated_facts(hit: ComparedHit) -> tuple[StatedFact, ...]:
@@ -350,15 +406,31 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
 
     It must be about the same people, and say more than the same again.
     """
-    # Reading a statement takes longer than all else here, and many texts are too long for one, or ask something.
-    if newer.order <= older.order or len(newer.text) > LONGEST or newer.text == older.text:
+    return newer.order > older.order and _is_comparable(newer, older) and _is_about_same(newer, older)
+
+
+def _is_comparable(newer: ComparedHit, older: ComparedHit) -> bool:
+    """Whether the later of two memories states something, and in place of what the earlier one states."""
+    # Reading a statement takes long, and many texts are too long for one, or ask something.
+    if len(newer.text) > LONGEST or newer.text == older.text or not speaks_for(newer.traits, older.traits):
         return False
-    if not speaks_for(newer.traits, older.traits) or not _may_hold(older.text) or not statement(newer.text).states:
+    if not _may_hold(older):
+        return False
+    # What a text states besides a question is read with its facts alone.
+    if _ALSO_ASKS(newer.text) or _ALSO_ASKS(older.text):
+        now, before = ((bool(han_share(one.text)), _stated_facts(one)) for one in (newer, older))
+        if now[0] is before[0] and is_other_value(now[1], before[1]):
+            return True
+    if not statement(newer.text).states:
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if not earlier.holds or later.chinese is not earlier.chinese:
-        return False
-    if _restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues):
+    return earlier.holds and later.chinese is earlier.chinese
+
+
+def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
+    """Whether the later of two statements is about the same people and things, and says more than the same again."""
+    later, earlier = statement(newer.text), statement(older.text)
+    if CHANGE.isdisjoint(later.cues) and (_restates(newer.text, older.text) or _adds_nothing(later, earlier)):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
     if is_other_value(now, before):
@@ -366,11 +438,67 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
         return not is_about_another_thing(later, earlier)
     if cannot_change(before) and not corrects_earlier(later.stated):
         return False
+    if (outlasts_events(before) or is_pastime(earlier.stated)) and _is_one_event(later, earlier):
+        return False
+    if corrects_another(now, before) and corrects_earlier(later.stated):
+        return False
+    if changes_another(later.stated, now, before) or _keeps_name(newer, older):
+        return False
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
 
 
-def _may_hold(text: str) -> bool:
-    return len(text) <= LONGEST_HELD and "?" not in text and "？" not in text
+def _keeps_name(newer: ComparedHit, older: ComparedHit) -> bool:
+    """Whether one says only what someone is called, and the other something else of the same one, and of no end."""
+    now, before = _stated_facts(newer), _stated_facts(older)
+    later, earlier = statement(newer.text), statement(older.text)
+    if not only_names(before) or later.holders != earlier.holders or _NAMING(later.stated) is not None:
+        return False
+    if not now and ("ends" in later.cues or corrects_earlier(later.stated)):
+        return False
+    named = frozenset(term for one in (*(fact.object for fact in before), *ZH_KIN) for term in query_terms(one))
+    return (
+        not earlier.numbers
+        and earlier.words <= named
+        and {one.relation for one in now}.isdisjoint(one.relation for one in before)
+    )
+
+
+_NAMING = re.compile(r"\b(?:nick|sur)?name|\bcall|\bgo(?:es)? by\b|[叫名姓]", re.IGNORECASE).search
+
+
+def _adds_nothing(newer: StatedText, older: StatedText) -> bool:
+    """Whether a statement has no word, number or day that another has not, and denies nothing."""
+    same = newer.numbers and newer.numbers == older.numbers and newer.holders == older.holders
+    return bool(same) and newer.words <= older.words and not newer.denied
+
+
+def _is_one_event(newer: StatedText, older: StatedText) -> bool:
+    """Whether a statement begins as another does and tells in one clause what they did once, and of no change or end."""
+    same = newer.holders == older.holders and _first(newer.stated) == _first(older.stated)
+    return (
+        same
+        and "happened" in newer.cues
+        and newer.cues.isdisjoint({"changes", "ends"})
+        and _PARTS_WITH(newer.stated.strip(" .。!！")) is None
+    )
+
+
+def _first(text: str) -> str:
+    return text[:2] if han_share(text[:1]) else text.partition(" ")[0].lower()
+
+
+_PARTS_WITH = re.compile(r"[,;:.，。；：]|\b(?:gave|given|lost|donated|last)\b|送|丢|最后").search
+
+
+def _may_hold(hit: ComparedHit) -> bool:
+    asks = "?" in hit.text or "？" in hit.text
+    return len(hit.text) <= LONGEST_HELD and (
+        not asks or (bool(hit.traits.stated) and _ALSO_ASKS(hit.text) is not None)
+    )
+
+
+_ALSO_ASKS = re.compile("[,;:.!，。；：！][^?？]*[?？]|[?？]\\s*\\w").search
+"""A question with something else before or after it."""
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
@@ -400,11 +528,6 @@ def speaks_for(newer: Traits, older: Traits) -> bool:
 def _restates(newer: str, older: str) -> bool:
     """Whether one text is the other with more words around it."""
     return older.strip(" .!。！").casefold() in newer.casefold()
-
-
-def _units(rows: Floats) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return np.divide(rows, np.where(lengths, lengths, 1.0), dtype=np.float32)
 
 
 class OutdatedPart(NamedTuple):
@@ -448,28 +571,35 @@ def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
 
 def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None:
     """What the later of two memories changed of the earlier, if that says something else as well; else None."""
+    now, before = _stated_facts(newer), _stated_facts(older)
+    gone = {fact.object for fact in now if fact.relation == "pet" and fact.negated}
+    kinds = {fact.subject for fact in before if fact.relation == "kind" and fact.object not in _ANIMALS}
+    chinese = statement(older.text).chinese
+    if (gone & kinds and tells_of_death(newer.text, chinese)) or stays_after_death(newer.text, older.text, chinese):
+        return _KIND_OF_THE_DEAD
     words = frozenset(query_terms(newer.text))
-    # The rules are slow to compile, and of a single claim there are no parts.
-    by_claims = _part_of_claims(older.text, newer.text) if len(_stated_facts(older)) > 1 else None
-    return by_claims or _part_of_list(older.text, words) or _time_or_place(older.text, newer.text)
+    by_facts = _part_of_facts(before, now, words)
+    return by_facts or _part_of_list(older.text, words) or _time_or_place(older.text, newer.text)
 
 
-@lru_cache(maxsize=512)
-def _part_of_claims(older: str, newer: str) -> OutdatedPart | None:
-    """The claims of which the later memory has the subject and relation, or the object."""
-    words = frozenset(query_terms(newer))
-    stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
-    now = {(claim.subject, claim.relation) for claim in claims(newer, time=_ANY_TIME)}
+def _part_of_facts(
+    older: Sequence[StatedFact], newer: Sequence[StatedFact], words: frozenset[str]
+) -> OutdatedPart | None:
+    """The facts of which the later memory, with its words, has the subject and relation, or the object."""
+    stated = [fact for fact in older if not fact.negated]
+    now = {(fact.subject, fact.relation) for fact in newer}
+    # Who left a job no longer does what they did there.
+    now |= {(fact.subject, "occupation") for fact in newer if fact.relation == "works_at" and not fact.object}
     # Of someone who is called otherwise there, the relation alone must do.
-    same = any((claim.subject, claim.relation) in now for claim in stated)
+    same = any((fact.subject, fact.relation) in now for fact in stated)
     relations: set[str] = set() if same else {relation for _, relation in now}
+    # What a pet is called and what it is, is said of the one thing.
+    named = {fact.object for fact in stated if (fact.subject, fact.relation) in now}
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
-    for claim in stated:
-        is_same = (claim.subject, claim.relation) in now or claim.relation in relations
-        is_changed = is_same or words.issuperset(query_terms(claim.object))
-        clause = older[claim.start : claim.end]
-        others = sum(one.start == claim.start for one in stated)
-        parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None
+    for fact in stated:
+        is_same = (fact.subject, fact.relation) in now or fact.relation in relations or fact.subject in named
+        is_changed = is_same or words.issuperset(query_terms(fact.object))
+        parts[is_changed][f"{fact.relation.replace('_', ' ')} {fact.object}"] = None
     return _in_parts(tuple(parts[True]), tuple(parts[False]))
 
 
@@ -486,9 +616,9 @@ def _part_of_list(older: str, words: frozenset[str]) -> OutdatedPart | None:
 
 
 def _time_or_place(older: str, newer: str) -> OutdatedPart | None:
-    """The time or the place, where the earlier memory has both and the later one has another of one of them alone."""
+    """The time, the place or whom one meets or marries, where the earlier memory has two and the later one not all."""
     found = [(f"{name} {match[0]}", search(newer)) for name, search in _TIME_AND_PLACE if (match := search(older))]
-    if len(found) < len(_TIME_AND_PLACE):
+    if len(found) < 2:
         return None
     return _in_parts(tuple(text for text, now in found if now), tuple(text for text, now in found if not now))
 
@@ -497,13 +627,22 @@ def _in_parts(changed: tuple[str, ...], kept: tuple[str, ...]) -> OutdatedPart |
     return OutdatedPart(changed, kept) if changed and kept else None
 
 
+_ANIMALS = frozenset(
+    "dog puppy cat kitten rabbit hamster parrot bird fish 狗 小狗 猫 小猫 兔子 仓鼠 鹦鹉 鸟 鱼".split()
+)
+"""What says no more of a pet than that there is one."""
+_KIND_OF_THE_DEAD = OutdatedPart(
+    ("Do I have a dog? Do we still have a cat? Is it alive? 我有狗吗？我们还养猫吗？它还在吗？",),
+    ("Which breed or kind is it? What colour? 是什么品种？什么颜色？",),
+)
 _LISTED = re.compile(r",?\s+and\s+|[;；、]\s*|，?和")
 _TIME_AND_PLACE = (
     (
         "when? what day, time? 什么时候？哪天？几点？周几？",
         re.compile(
             r"\b(?:on |at )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|noon|\d{1,2}(?::\d\d)? ?(?:am|pm)"
-            r"|\d{1,2}:\d\d|\d{1,2}(?:st|nd|rd|th))\b|周[一二三四五六日天]|星期[一二三四五六日天]|[\d一二三四五六七八九十]+[点号]",
+            r"|\d{1,2}:\d\d|\d{1,2}(?:st|nd|rd|th)|in (?:january|february|march|april|may|june|july|august|september"
+            r"|october|november|december))\b|周[一二三四五六日天]|星期[一二三四五六日天]|[\d一二三四五六七八九十]+[点号月]",
             re.IGNORECASE,
         ).search,
     ),
@@ -513,6 +652,12 @@ _TIME_AND_PLACE = (
             r"\b(?:room|hall|gate|platform|office|studio) [\w-]*\d[\w-]*\b"
             r"|[\w一二三四五六七八九十]+(?:会议室|教室|号楼|楼|室|厅)",
             re.IGNORECASE,
+        ).search,
+    ),
+    (
+        "who? whom? with whom? 谁？和谁？跟谁？",
+        re.compile(
+            r"(?:(?<=\bmarry )|(?<=\bmarries )|(?<=\bmarrying ))[A-Z][a-z]+|(?<=[和跟与])[^\W\x00-\x7f]{2,3}(?=[结订]婚)"
         ).search,
     ),
 )
@@ -557,37 +702,6 @@ def precedence(
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
-_OWN = [
-    (re.compile(pattern, re.IGNORECASE).search, frozenset(relations.split()))
-    for pattern, relations in (
-        (
-            r"\bwhere d(?:o|id) (?:i|we) live\b|我们?(?:家)?(?:现在|以前|之前|原来)?(?:住|家)在?(?:哪|什么地方)",
-            "lives_in",
-        ),
-        (
-            r"\bwhere d(?:o|id) i work\b|\bwho d(?:o|id) i work for\b|\bwhat(?:'s| is) my job\b"
-            r"|\bwhat do i do for (?:a living|work)\b"
-            r"|我(?:现在|以前|之前|原来)?在(?:哪|什么)[^？?]{0,4}(?:上班|工作)|我(?:现在)?(?:做|是做)什么(?:工作|的)",
-            "works_at works_in occupation",
-        ),
-        (
-            r"\bwhat(?:'s| is) my (?:\w+ )?name\b|\bwho am i\W*\Z"
-            r"|我(?:的名字)?(?:是)?叫(?:什么|啥)|我的?名字(?:是|叫)|我是谁",
-            "name",
-        ),
-        (
-            r"\bdo i have an? (?:boyfriend|girlfriend|partner)\b|\bam i (?:single|married|seeing)\b"
-            r"|我(?:现在)?(?:还)?有没?有?(?:男|女)(?:朋)?友|我(?:现在|还)?是?(?:单身|结婚了)",
-            "partner married_to",
-        ),
-        (r"\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)", "age"),
-        (r"\bwhat am i allergic to\b|我对(?:什么|啥)(?:东西)?过敏", "allergic_to"),
-        (r"\bwhere do i study\b|我(?:现在)?在哪[^？?]{0,3}(?:读书|上学|念书)", "studies_at studies_in"),
-    )
-]
-"""Questions for what is true of the speaker, and the relations that answer them."""
-
-
 def _own_first(
     query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, *, former: bool
 ) -> dict[str, list[Successor]]:
@@ -595,17 +709,21 @@ def _own_first(
 
     What states a relation that is asked for stands before all that do not, but for what tells of a later change of the
     speaker's. Without one, the best hit that is not about another stands before those that are, if it is not much less
-    relevant.
+    relevant. The same holds where a question asks for what is of one of the speaker's people.
     """
-    relations = next((relations for asks, relations in _OWN if asks(query)), frozenset[str]())
-    if not relations and not asks_of_speaker(query):
+    asked = fact_question(_CLAUSE_END.split(query.replace(before_what(query), ""), maxsplit=1)[0])
+    if asked is not None and asked.subject != USER:
+        asked = None
+    whom = asked_of(query) if asked is None else ""
+    if whom is None:
         return {}
-    of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit)}
-    own = [hit for hit in hits.values() if _states_own(hit, relations)]
+    of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
+    own = [] if asked is None else [hit for hit in hits.values() if states_asked(hit, asked)]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
         own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
+        own = [hit for hit in own if not whom or _is_about(hit, whom)]
         behind, probability = of_others, 0.5
     best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
     if best is None:
@@ -615,21 +733,41 @@ def _own_first(
     return {id_: [Successor(best.id, probability)] for id_ in behind - later - successors}
 
 
+_CLAUSE_END = re.compile("[?？,，]")
+
+
 def _tells_of_change(hit: ComparedHit) -> bool:
     return not CHANGE.isdisjoint(statement(hit.text).cues)
 
 
-def _states_own(hit: ComparedHit, relations: frozenset[str]) -> bool:
-    """Whether a hit states one of the relations of its speaker."""
-    speaker = hit.traits.speaker.strip().lower() or USER
-    return any(one.relation in relations and one.subject == speaker and not one.negated for one in _stated_facts(hit))
+def states_asked(hit: ComparedHit, asked: FactQuestion) -> bool:
+    """Whether a hit states a fact that is asked for."""
+    return asked.is_stated(_stated_facts(hit), hit.text, hit.traits.speaker.strip().lower() or USER)
 
 
-def _is_of_another(hit: ComparedHit) -> bool:
-    """Whether a hit is about someone else and not about its speaker, by its first words or by all its facts."""
-    speaker = hit.traits.speaker.strip().lower() or USER
+def _is_of_another(hit: ComparedHit, whom: str, query: str) -> bool:
+    """Whether a hit is about one of the speaker's people, or the speaker, and a question is about another of them.
+
+    If a question is about the speaker, that shows in its first words, in whose thing it begins with, or in all its facts.
+    """
     said, subjects = statement(hit.text), {one.subject for one in _stated_facts(hit)}
-    return (said.about == OTHER and not said.of_me) or (bool(subjects) and speaker not in subjects)
+    named = said.holders - {""}
+    asked = {EN_KIN.get(word.removesuffix("'s"), "") for word in ascii_words(query)}
+    if any(name in query or name in asked for name in named):
+        return False
+    if whom:
+        is_known = KIN.issuperset(named) and ("" not in said.holders or _OWN(said.stated) is not None)
+        return bool(said.holders) and is_known and not _is_about(hit, whom)
+    speaker = hit.traits.speaker.strip().lower() or USER
+    of_kin = said.about == OTHER or (bool(named) and named == said.holders and KIN.issuperset(named))
+    return (of_kin and not said.of_me) or (bool(subjects) and speaker not in subjects)
+
+
+def _is_about(hit: ComparedHit, whom: str) -> bool:
+    return any(may_be_one(name, whom) for name in statement(hit.text).holders)
+
+
+_OWN = re.compile(r"(?:I|[Ww]e|[Mm]y|[Oo]ur)\b|[我咱]").match
 
 
 def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
@@ -652,6 +790,8 @@ def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> li
 
     They take the place of the one that they stand before, which follows them.
     """
+    if not before:
+        return [(hit, 0.0) for hit in hits]
     by_id = {hit.id: hit for hit in hits}
     placed: dict[str, tuple[S, float]] = {}
     entered: set[str] = set()

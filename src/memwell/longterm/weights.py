@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.values import shown
 
@@ -177,20 +176,22 @@ class PiecewiseCurves(NamedTuple):
 
     def scores(self, signals: Floats) -> NDArray[np.float64]:
         """The score of every record; ``signals`` has a row for each record and a column for each of ``SIGNALS``."""
-        return product(self._climbed(signals), self.rises) + self.bases.sum()
+        return self._climbed(signals).sum(0) + self.bases.sum()
 
     def shares(self, signals: Floats) -> NDArray[np.float64]:
         """The share of every signal of ``names`` in the score of every record."""
         if not self.names:
             return np.zeros((len(signals), 0))
-        return np.add.reduceat(self._climbed(signals) * self.rises, self.starts, 1) + self.bases
+        return np.add.reduceat(self._climbed(signals), self.starts, 0).T + self.bases
 
-    def _climbed(self, signals: Floats) -> Floats:
-        """The part of each segment that lies below each value, from 0 to 1."""
-        climbed = signals[:, self.columns]
-        climbed -= self.lows
-        climbed *= self.scales
-        return np.minimum(np.maximum(climbed, 0.0, out=climbed), 1.0, out=climbed)
+    def _climbed(self, signals: Floats) -> NDArray[np.float64]:
+        """What each segment adds for every record: its rise, or the part of it that lies below the value."""
+        # A row for each segment: signals are computed one by one, so this copies whole rows.
+        climbed = signals.T.take(self.columns, 0)
+        climbed -= self.lows[:, None]
+        climbed *= self.scales[:, None]
+        np.minimum(np.maximum(climbed, 0.0, out=climbed), 1.0, out=climbed)
+        return climbed * self.rises[:, None]
 
 
 def piecewise_curves(curves: Mapping[str, Curve]) -> PiecewiseCurves:

@@ -18,6 +18,7 @@ import msgspec
 
 from memwell._asyncify import asyncify, block_on
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
+from memwell.language.words import en_or_zh
 from memwell.messages import Message, Role, ai, check_message
 from memwell.records import MAX_DIMENSIONS
 from memwell.values import check_items, shown
@@ -331,11 +332,38 @@ def as_embedder(thing: Any, *, name: str | None = None, dimensions: int | None =
 def as_chat_model(thing: Any, *, name: str | None = None) -> ChatModel:
     """A chat model made of a function from messages to a text, ``Message`` or ``Completion``, or of a method ``complete``.
 
-    The options of a call (``max_tokens``, ``tools`` and so on) are passed if the function has such parameters.
+    The options of a call (``max_tokens``, ``tools`` and so on) are passed if the function has such parameters. An object
+    with ``invoke`` or ``predict``, such as LangChain's models, hears the messages as one text.
     """
     if isinstance(thing, ChatModel):
         return thing
+    ask = getattr(thing, "invoke", None) or getattr(thing, "predict", None)
+    if callable(ask) and not hasattr(thing, "complete"):
+        return prompted(ask, name or _name_of(thing))
     return _CalledChat(_callable(thing, "complete"), name or _name_of(thing))
+
+
+def prompted(ask: Callable[[str], Any], name: str) -> ChatModel:
+    """A chat model made of a function from a prompt to a text, or to a message that has it as ``text`` or ``content``."""
+
+    def answer(messages: Sequence[Message]) -> Any:
+        said = answer_of(name, ask, _prompt(messages))
+        texts = (said, getattr(said, "text", None), getattr(said, "content", None))
+        # The text of LangChain's messages is a subclass of str, which a store would refuse.
+        return next((str.__str__(one) for one in texts if isinstance(one, str)), said)
+
+    return _CalledChat(answer, name)
+
+
+def _prompt(messages: Sequence[Message]) -> str:
+    """The messages as one text, with who said what where there are several."""
+    if len(messages) == 1:
+        return messages[0].text
+    is_chinese = en_or_zh(messages[-1].text) == "zh"
+    speakers = (
+        {Role.HUMAN: "用户：", Role.AI: "助手："} if is_chinese else {Role.HUMAN: "User: ", Role.AI: "Assistant: "}
+    )
+    return "\n\n".join(speakers.get(one.role, "") + one.text for one in messages)
 
 
 def as_reranker(thing: Any, *, name: str | None = None) -> Reranker:

@@ -107,8 +107,6 @@ def forget_texts(ring: Ring, texts: Iterable[str]) -> int:
     """Drop the vectors of texts, whichever model made them. Returns how many there were."""
     key = ring.stored_key()
     if key is None:
-        # Nothing is there, or what an earlier version stored under digests without a key.
-        ring.clear()
         return 0
     return sum(ring.drop(_digest_of(key, text)) for text in given_texts(texts))
 
@@ -163,8 +161,6 @@ class Ring:
             return found
         made = token_bytes(_KEY)
         with suppress(ReadOnlyStore):
-            # What an earlier version stored has digests without a key.
-            self.clear()
             try:
                 self._kv.put(self._space, f"{self._kind}.key", made, expect=0)
             except Conflict:

@@ -11,7 +11,7 @@ budget is never exceeded, and a receipt says what went in, what did not, and why
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial, wraps
@@ -26,11 +26,13 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history import HistoryReader
-from memwell.language.quoting import DOT, Phrases, clean, framed, heading, label, phrases, quoted
+from memwell.language.quoting import DOT, Phrases, clean, framed, heading, label, phrases, quoted, short_ids
 from memwell.language.segment import query_terms
 from memwell.language.sentences import TextSpan, sentences
+from memwell.language.words import han_share
 from memwell.longterm.gate import decisive_terms, fingerprint, similar
 from memwell.longterm.relevance import MIN_RELEVANCE
+from memwell.longterm.superseding import POOL
 from memwell.messages import Message, Role, Text, check_message
 from memwell.records import SpaceLike, as_space, paged
 from memwell.storage.protocols import KeyValue
@@ -288,17 +290,16 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, text=text, is_cut=True)
 
 
-def of_memory(found: RecalledMemory, place: int, words: Phrases) -> Candidate:
-    """A recalled memory as a candidate."""
+def of_memory(found: RecalledMemory, place: int, words: Phrases, ids: Mapping[str, str]) -> Candidate:
+    """A recalled memory as a candidate; ``ids`` has the short form of each id in the prompt."""
     time = as_utc(found.time, "a memory's time")
-    later = str(getattr(found, "superseded_by", ""))
     evidence = cast("Sequence[Any]", getattr(found, "evidence", ()))
     return Candidate(
         kind="memory",
         id=found.id,
         text=_beginning(found.text),
         days=(time.date().isoformat(),),
-        facts=heading(words, found.speaker, found.trust, found.flags, found.id, later),
+        facts=heading(words, found.speaker, found.trust, found.flags, ids[found.id], ids[_later(found)]),
         order=(1, time.timestamp(), place),
         score=float(getattr(found, "score", 0.0)),
         signals=_signals(found),
@@ -309,14 +310,18 @@ def of_memory(found: RecalledMemory, place: int, words: Phrases) -> Candidate:
     )
 
 
-def of_passage(passage: Passage, place: int, words: Phrases) -> Candidate:
-    """A piece of a document as a candidate."""
+def _later(found: RecalledMemory) -> str:
+    return str(getattr(found, "superseded_by", ""))
+
+
+def of_passage(passage: Passage, place: int, words: Phrases, ids: Mapping[str, str]) -> Candidate:
+    """A piece of a document as a candidate; ``ids`` has the short form of each id in the prompt."""
     return Candidate(
         kind="document",
         id=passage.id,
         text=_beginning(passage.text),
         days=() if passage.time is None else (passage.time.date().isoformat(),),
-        facts=heading(words, passage.title, "document", passage.flags, passage.id),
+        facts=heading(words, passage.title, "document", passage.flags, ids[passage.id]),
         order=(0, 0.0, place),
         score=passage.score,
         signals={},
@@ -482,6 +487,9 @@ _MOST_IN_ROUND = 10_000
 _RESULTS = frozenset({Role.TOOL, Role.FUNCTION})
 _WAITING = _RESULTS | {Role.HUMAN}
 _STEADY = 4
+_LEAST_PART, _LEAST_PART_CHINESE = 0.02, 0.03
+"""What is less relevant than this part of the best memory stays out: three of a thousand questions lose their answer so.
+Chinese has no late interaction, so that what does not matter is less far below what does."""
 
 
 def preamble(history: HistoryReader) -> list[Message]:
@@ -651,8 +659,8 @@ def assemble(
     """A prompt of at most ``budget`` tokens that ends with ``query``, with as much as fits of what may help to answer it.
 
     The query may be the latest message of the history, also with tool results after it: then it is not repeated, and
-    the prompt ends with that round. At most ``limit`` memories are recalled; those with a ``relevance`` below
-    ``min_relevance`` do not enter. ``profile_of`` names the person of the ``profile``, if it is not the user's. With
+    the prompt ends with that round. At most ``limit`` memories enter, and none with a ``relevance`` below
+    ``min_relevance``. ``profile_of`` names the person of the ``profile``, if it is not the user's. With
     ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput`` when the system text and the query
     alone are over the budget.
     """
@@ -665,10 +673,13 @@ def assemble(
     plan = _Plan(asked, budget, count, shares or Shares(), phrases(language), moment)
     plan.begin(system, history)
     plan.add_profile(profile, label(check_text(profile_of, "profile_of")))
-    found = recaller.recall(asked.text, limit=limit) if recaller is not None and limit and asked.text.strip() else ()
-    relevant = plan.relevant(found, min_relevance)
-    plan.candidates += [of_memory(one, place, plan.words) for place, one in enumerate(relevant)]
-    plan.candidates += [of_passage(one, place, plan.words) for place, one in enumerate(documents)]
+    # What is not relevant takes no place of what is.
+    most = max(limit, POOL) if min_relevance and limit else limit
+    found = recaller.recall(asked.text, limit=most) if recaller is not None and limit and asked.text.strip() else ()
+    relevant = plan.relevant(found, min_relevance)[:limit]
+    ids = short_ids([*(id_ for one in relevant for id_ in (one.id, _later(one))), *(one.id for one in documents)])
+    plan.candidates += [of_memory(one, place, plan.words, ids) for place, one in enumerate(relevant)]
+    plan.candidates += [of_passage(one, place, plan.words, ids) for place, one in enumerate(documents)]
     plan.add_conversation(history)
     plan.add_notes()
     return plan.context(history)
@@ -780,8 +791,14 @@ class _Plan:
         return _made(Role.HUMAN, framed(self.words.profile, quoted(text), whose=whose or self.words.user), None)
 
     def relevant(self, found: Sequence[RecalledMemory], least: float) -> list[RecalledMemory]:
-        """The memories that are relevant enough; a recaller that does not say how relevant they are is trusted."""
-        kept = [one for one in found if getattr(one, "relevance", 1.0) >= least]
+        """The memories that are relevant enough, also compared with the best one, unless ``least`` is 0.
+
+        A recaller that does not say how relevant they are is trusted.
+        """
+        relevance = {one.id: float(getattr(one, "relevance", 1.0)) for one in found}
+        part = _LEAST_PART_CHINESE if han_share(self.query.text) else _LEAST_PART
+        least = max(least, part * max(relevance.values(), default=0.0)) if least else least
+        kept = [one for one in found if relevance[one.id] >= least]
         ids = {one.id for one in kept}
         self._left_out += [LeftOut("memory", one.id, "relevance") for one in found if one.id not in ids]
         return kept

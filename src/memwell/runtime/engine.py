@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from msgspec.structs import replace
 
-from memwell._asyncify import Closing, asyncify, renamed
+from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
 from memwell.language.claims import USER
 from memwell.language.words import en_or_zh
-from memwell.longterm.changing import Erased
+from memwell.longterm.changing import READ_UP_TO, Erased, erased_key
 from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_key, inner_space, knowledge_space
@@ -59,7 +59,6 @@ T = TypeVar("T")
 _SEGMENTS_OF_KNOWLEDGE = 3
 """How many segments the deepest space of documents has more than its owner."""
 _READ_AT_ONCE = 200
-_READ_UP_TO = "remembered-thread/"
 """The key of when a conversation was begun and of the last message of it that was read."""
 
 
@@ -270,11 +269,11 @@ class Engine(Closing):
         """Remember the messages that came to a conversation since the last time; how many memories that made.
 
         It costs the same however long the conversation is. A conversation that was deleted and begun again is read from its
-        beginning; what was read once is not read again, even if its memory was erased.
+        beginning; what was read once is not read again, and what was erased is not remembered again.
         """
-        count = 0
+        count, kv, inner = 0, self.backend.kv, inner_space(self.space)
         for page in unread(self, id_):
-            said = [one for one in page if is_said(one)]
+            said = [one for one in page if is_said(one) and kv.get(inner, erased_key(one.id)) is None]
             if said:
                 count += len(self.remember(said, session=id_).ids)
         return count
@@ -299,19 +298,21 @@ class Engine(Closing):
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
         ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out, and with ``trust`` those
-        that are the word of others. The frame is in ``language``, by default that of the question. ``now`` is the day that
-        the prompt tells, and the reference for words such as *yesterday*. The receipt says what went in, what did not and
-        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
-        alone are over the budget.
+        that are the word of others, also of the profile. The frame is in ``language``, by default that of the question.
+        ``now`` is the day that the prompt tells, and the reference for words such as *yesterday*. The receipt says what
+        went in, what did not and why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the
+        query and the system text alone are over the budget.
         """
         words = language or en_or_zh(check_text(query, "a query"))
         moment = self.clock() if now is None else as_utc(now, "now")
+        # It is read twice.
+        trust = list(trust) if isinstance(trust, Iterator) else trust
         made = assemble(
             query,
             budget=budget,
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment, trust),
-            profile=None if profile is None else self.profile(profile, language=words).text(words) or None,
+            profile=None if profile is None else self.profile(profile, language=words, trust=trust).text(words) or None,
             profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,
@@ -362,10 +363,10 @@ class Engine(Closing):
         if chunks_in(self.backend, self.space):
             self.knowledge.flush(progress)
 
-    def erase_all(self) -> Erased:
+    def erase_all(self, *, wait: bool = False) -> Erased:
         """Erase the whole memory of the space with its documents and media. Its conversations stay."""
         documents = self.knowledge.erase_all() if chunks_in(self.backend, self.space) else 0
-        return replace(self.memory.erase_all(), documents=documents)
+        return replace(self.memory.erase_all(wait=wait), documents=documents)
 
     @property
     def receipts(self) -> Receipts:
@@ -460,16 +461,6 @@ class Engine(Closing):
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
 
 
-def keep_earlier_names(class_: type) -> None:
-    """Let the methods of an engine answer to their earlier names, for one release."""
-    for old, new in {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}.items():
-        setattr(class_, old, renamed(old, getattr(class_, new)))
-        setattr(class_, f"a{old}", renamed(f"a{old}", getattr(class_, f"a{new}")))
-
-
-keep_earlier_names(Engine)
-
-
 def _uncache(memory: weakref.ref[Memory], receipts: Receipts, ids: list[str], texts: list[str]) -> int:
     """Drop erased memories from the caches and from receipts; how many receipts changed.
 
@@ -511,7 +502,7 @@ def unread(engine: Engine, id_: str) -> Iterator[Sequence[Message]]:
     A page counts as read when the next one is asked for, so that none is lost.
     """
     history, inner = engine.thread(id_), inner_space(engine.space)
-    info, key = history.info(), inner_key(_READ_UP_TO, id_)
+    info, key = history.info(), inner_key(READ_UP_TO, id_)
     if info is None:
         return
     begun = info.created.isoformat()

@@ -9,27 +9,24 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.language.claims import Claim, claims
+from memwell.language.claims import Claim, Reader, claims
 from memwell.language.claims.relations import known_relation
 from memwell.longterm.candidates import ParsedQuery
-from memwell.longterm.indexing import Extracted, SaidText, model_claims
+from memwell.longterm.indexing import Extracted, SaidText, model_claims, read_by_model
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder
 from memwell.records import Space
-from memwell.runtime.batch import process_pool
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_engine
 from memwell.runtime.transfer import Progress
-from memwell.values import shown
 
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
@@ -245,27 +242,20 @@ def evaluate(
     embedder: Embedder | Callable[..., Any] | str | None = "local",
     progress: Progress | None = None,
     most_queries: int | None = None,
-    workers: int = 1,
 ) -> Evaluation:
-    """Measure recall on the data set in a file, with the shipped defaults. Raises ``InvalidInput`` for an unknown file.
-
-    With several ``workers`` that many processes measure its samples, with the same results; this raises
-    ``InvalidInput`` for an embedder that is not known by its name.
-    """
+    """Measure recall on the data set in a file, with the shipped defaults. Raises ``InvalidInput`` for an unknown file."""
     name, stores = load(path)
-    if workers > 1:
-        parts = _in_processes(path, len(stores), embedder, progress, most_queries, workers)
-    else:
-        total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
-        done = 0
+    total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
+    done = 0
 
-        def report(steps: int) -> None:
-            nonlocal done
-            done += steps
-            if progress is not None:
-                progress(done, total)
+    def report(steps: int) -> None:
+        nonlocal done
+        done += steps
+        if progress is not None:
+            # Indexing may take several steps for a text.
+            progress(min(done, total), total)
 
-        parts = [_measured(store, embedder, most_queries, report) for store in stores]
+    parts = [_measured(store, embedder, most_queries, report) for store in stores]
     rankings = [ranking for part in parts for ranking in part.rankings]
     found = {way: [one for part in parts for one in part.found[way]] for way in _WAYS}
     return Evaluation(
@@ -279,8 +269,8 @@ def evaluate(
     )
 
 
-class _Part(msgspec.Struct):
-    """The results of one sample, as they are passed between processes."""
+class _Part(NamedTuple):
+    """The results of one sample."""
 
     embedder: str | None
     found: dict[str, list[tuple[str, Scores]]]
@@ -309,25 +299,6 @@ def _measured(
             report(1)
         used = engine.embedder
     return _Part(None if used is None else used.name, found, rankings)
-
-
-def _in_processes(
-    path: Path, stores: int, embedder: object, progress: Progress | None, most: int | None, workers: int
-) -> list[_Part]:
-    if embedder is not None and not isinstance(embedder, str):
-        raise InvalidInput(f"several processes need an embedder that is known by its name, not {shown(embedder)}")
-    parts: list[_Part] = []
-    with process_pool(min(workers, stores)) as pool:
-        for part in pool.map(partial(_measure_store, path, embedder, most), range(stores)):
-            parts.append(part)
-            if progress is not None:
-                progress(len(parts), stores)
-    return parts
-
-
-def _measure_store(path: Path, embedder: str | None, most: int | None, number: int) -> _Part:
-    """Measure one sample of a data set, in a process of its own."""
-    return _measured(load(path)[1][number], embedder, most, lambda steps: None)
 
 
 def _remember(memory: Engine, store: Sample, report: Callable[[int], None]) -> None:
@@ -499,8 +470,9 @@ def judge(
     sentences: Sequence[LabelledSentence],
     chat: ChatModel | None = None,
     progress: Callable[[int], None] = lambda done: None,
+    reader: Reader | None = read_by_model,
 ) -> list[JudgedSentence]:
-    """What the rules, or a chat model, read from sentences, compared with what they state.
+    """What the rules and the reader, or a chat model, read from sentences, compared with what they state.
 
     Where the model gave no usable answer, nothing is read: what the rules read instead is not its merit.
     """
@@ -508,7 +480,7 @@ def judge(
     for at in range(0, len(sentences), _TOGETHER):
         some = sentences[at : at + _TOGETHER]
         if chat is None:
-            read = [Extracted(tuple(claims(one.text, time=NOW)), (), "rules") for one in some]
+            read = [Extracted(tuple(claims(one.text, time=NOW, reader=reader)), (), "rules") for one in some]
         else:
             read = model_claims(chat, [SaidText(one.text, "", NOW) for one in some])
         found += [_judged(*one) for one in zip(some, read, strict=True)]

@@ -30,6 +30,7 @@ from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
 from memwell.storage.protocols import Entry, KeyValue
+from memwell.storage.scrubbing import SCRUBS
 from memwell.values import as_utc, check_flag, shown
 
 GRANTS = Space("memwell", "grants")
@@ -43,6 +44,7 @@ OWN_SPACES = (
     REGISTRY,
     GRANTS,
     SERVICE,
+    SCRUBS,
     *(Space("memwell", name) for name in ("batch", "commits", "deep-vectors", "index", "moving", "parts", "vectors")),
 )
 """The spaces in which memwell keeps data of the whole store. They hold no memories."""

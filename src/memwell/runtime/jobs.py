@@ -126,8 +126,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 class PendingList:
     """Keys of open work in a space of the store, each owned by at most one living process.
 
-    The value of an entry is the id of its owner; an empty one, or one of an owner that is gone, is free. An entry of an
-    earlier version is True, and free too.
+    The value of an entry is the id of its owner; an empty one, or one of an owner that is gone, is free.
     """
 
     def __init__(self, kv: KeyValue, space: Space, *, lease_s: float = LEASE_S, kept_s: float | None = None) -> None:
@@ -350,13 +349,8 @@ class JobQueue:
         """The open jobs that no living process owns."""
         for key in list(self.pending.free()):
             found = self.find(key)
-            if found is None:
-                # An earlier version lists a job a moment before it stores it.
-                continue
-            if found.kept.job.ended:
-                # An earlier version removes a job from the list a moment after its end.
-                self.claim(key)
-            elif not self.pending.is_alive(found.kept.owner):
+            # Another process may have ended it since it was listed.
+            if found is not None and not found.kept.job.ended and not self.pending.is_alive(found.kept.owner):
                 yield found
 
     def find(self, key: str) -> FoundJob | None:

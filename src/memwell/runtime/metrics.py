@@ -32,6 +32,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import BackendError, InvalidInput, MissingDependency, ReadOnlyStore
 from memwell.filters import AllOf, Where
@@ -56,6 +57,7 @@ from memwell.runtime.wire.codec import (
 )
 from memwell.runtime.worker import listed_spaces, owner_of_documents
 from memwell.storage.protocols import Backend, KeyValue
+from memwell.storage.scrubbing import pending_scrubs
 from memwell.values import new_id, shown
 
 FIGURES = Space("memwell", "service", "figures")
@@ -161,8 +163,6 @@ class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
     requests: int = 0
     errors: int = 0
     refused: int = 0
-    bytes: int = 0
-    """Not used any more; it keeps the places of the fields after it."""
     write: dict[int, int] = {}
     recall: dict[int, int] = {}
     spaces: list[int] = []
@@ -393,7 +393,8 @@ class Stock:
         listed = self._listed()
         each = [self.pending(engine.at(_owner(space))) for space in listed[:_MOST_PENDING]]
         words, vectors, spaces = (sum(getattr(one, name) for one in each) for name in ("words", "vectors", "spaces"))
-        return Queue(words=words, vectors=vectors, spaces=spaces + max(len(listed) - _MOST_PENDING, 0))
+        more, scrubs = max(len(listed) - _MOST_PENDING, 0), pending_scrubs(self._backend).count
+        return Queue(words=words, vectors=vectors, spaces=spaces + more, scrubs=scrubs)
 
     def _listed(self) -> list[Space]:
         """The spaces with pending work."""
@@ -749,7 +750,7 @@ def figures_of(
         totals=metrics.stock.whole(engine) if whole else metrics.stock.of(engine),
         write=latency_of(total.write),
         recall=latency_of(total.recall),
-        queue=Queue(words=queue.words, vectors=queue.vectors, spaces=queue.spaces, jobs=jobs),
+        queue=replace(queue, jobs=jobs),
         errors=_failures(metrics, space, past, asked, begin, now),
         active=_active(metrics, space, now),
         quality=last_quality(metrics.backend.kv),
@@ -899,8 +900,8 @@ def _gauges(core: Any, metrics: Metrics, engine: Engine, jobs: int) -> Iterator[
     ):
         if value is not None:
             yield core.GaugeMetricFamily(name, about, value=value)
-    pending = core.GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
-    for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs)):
+    pending = core.GaugeMetricFamily("memwell_pending", "Work that is still to be done.", labels=("work",))
+    for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs), ("scrubs", queue.scrubs)):
         pending.add_metric((work,), many)
     yield pending
 

@@ -112,9 +112,12 @@ def _with_secret(settings: Settings, secret: str | bytes | None, url: str | Path
         return settings
     if isinstance(url, Backend):
         raise InvalidInput("an open store has its secret already; leave it out")
-    if not secret or (isinstance(secret, bytes) and len(secret) != _KEY):
-        raise InvalidInput(f"a secret is a passphrase as text, or a key of {_KEY} bytes")
-    return replace(settings, secret=secret.hex() if isinstance(secret, bytes) else secret, secret_file="")
+    # A caller without a type checker may give anything.
+    is_key = isinstance(secret, bytes | bytearray | memoryview)
+    if len(secret) != _KEY if is_key else not isinstance(secret, str) or not secret:  # pyright: ignore[reportUnnecessaryIsInstance]
+        of = f"{len(secret)} bytes" if is_key else type(secret).__name__ if secret else "nothing"
+        raise InvalidInput(f"a secret is a passphrase as text, or a key of {_KEY} bytes, not {of}")
+    return replace(settings, secret=bytes(secret).hex() if is_key else secret, secret_file="")
 
 
 def _close_if_alive(reference: weakref.ref[EngineParts]) -> None:

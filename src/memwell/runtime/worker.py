@@ -1,4 +1,5 @@
-"""The worker: indexes in the background what was remembered, in one thread for each engine.
+"""The worker: indexes in the background what was remembered, and removes from the files what was erased, in one thread for
+each engine.
 
 The worker keeps no state of its own. What is to be done is in the journals of the store, so a worker may be killed at any
 moment, and the next one goes on after the last commit. The workers of all processes share one list of spaces with pending
@@ -32,6 +33,7 @@ from memwell.longterm.memory import Memory
 from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.jobs import LEASE_S, REGISTRY, PendingList
 from memwell.storage.protocols import Backend
+from memwell.storage.scrubbing import SCRUBS, any_scrub_pending, scrub_pending
 
 _log = logging.getLogger("memwell.jobs")
 
@@ -42,6 +44,10 @@ _AGAIN_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 _SURE_S = 1.0
 """How long a process that does the work itself assumes that a space it has listed is still on the list."""
+_GATHERING_S = 1.0
+"""How long a pass of scrubbing waits for more erasures."""
+_SCRUB_PAUSE_S = 5.0
+"""The shortest pause after scrubbing. A long pass has one of ten times its length."""
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
@@ -113,7 +119,9 @@ class Worker:
         self._uses: dict[Space, _Uses] = {}
         self._lock = threading.Lock()
         self._owned: set[Space] = set()
-        self._looked = float("-inf")
+        self._looked = self._scrub_again = float("-inf")
+        self._scrub_due = float("inf")
+        """When the next pass of scrubbing begins."""
         self._wake = threading.Event()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -160,7 +168,7 @@ class Worker:
 
     def start_if_pending(self) -> None:
         """Start if another process has left pending work."""
-        if self._thread is None and not self._pending.is_empty():
+        if self._thread is None and (any_scrub_pending(self._backend) or not self._pending.is_empty()):
             self.start()
 
     def start(self) -> None:
@@ -222,13 +230,15 @@ class Worker:
                 self.store_uses()
                 stored = time.monotonic()
             if not self._waiting:
-                due = min((due for due, _ in self._put_off.values()), default=float("inf"))
-                self._wake.wait(max(0.0, min(_LOOK_S, due - time.monotonic())))
+                due = min(self._scrub_due, *(due for due, _ in self._put_off.values()), time.monotonic() + _LOOK_S)
+                self._wake.wait(max(0.0, due - time.monotonic()))
 
     def _add_due(self) -> None:
         """Add the spaces whose next try is due, and every five seconds those that other processes have listed."""
         now = time.monotonic()
         self._waiting.update(space for space, (due, _) in self._put_off.items() if due <= now)
+        if self._scrub_due <= now:
+            self._waiting.add(SCRUBS)
         if now - self._looked >= _LOOK_S:
             self._looked = now
             passed_over = self._others | set(self._put_off)
@@ -237,6 +247,9 @@ class Worker:
     def _listed(self) -> Iterator[Space]:
         try:
             yield from (Space.decode(entry.key) for entry in self._pending.entries())
+            if any_scrub_pending(self._backend):
+                # Its process was killed before it could be listed.
+                yield SCRUBS
         except MemwellError as error:
             _log.warning("the spaces with pending work cannot be listed: %s", error)
 
@@ -264,6 +277,8 @@ class Worker:
 
     def _work(self, space: Space) -> _Left:
         """Do one batch for a space."""
+        if space == SCRUBS:
+            return self._scrub()
         memory = self._memory(space)
         if memory.embedder is None and owner_of_documents(space) is not None:
             # Documents only lack vectors; they stay listed for a process with an embedder.
@@ -286,7 +301,7 @@ class Worker:
                 done += worked
                 if not worked:
                     self._purge(space, memory)
-                    return self._finish(space, memory)
+                    return self._finish(space, lambda: _is_pending(memory))
                 if done >= BATCH:
                     return _Left.MORE
         except ReadOnlyStore:
@@ -298,15 +313,38 @@ class Worker:
                 _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
         return _Left.LATER
 
-    def _finish(self, space: Space, memory: Eraser) -> _Left:
+    def _scrub(self) -> _Left:
+        """Remove what was erased from the store's files: one pass for all erasures, and a longer pause before the next."""
+        begun = time.monotonic()
+        if self._scrub_due == float("inf"):
+            self._scrub_due = max(begun + _GATHERING_S, self._scrub_again)
+        if begun < self._scrub_due:
+            return _Left.NOTHING
+        self._scrub_due = float("inf")
+        try:
+            self._pending.offer(SCRUBS.encoded())
+            if self._claims(SCRUBS):
+                scrub_pending(self._backend)
+                now = time.monotonic()
+                self._scrub_again = now + max(_SCRUB_PAUSE_S, 10 * (now - begun))
+                return self._finish(SCRUBS, lambda: any_scrub_pending(self._backend))
+        except ReadOnlyStore:
+            self._others.add(SCRUBS)
+            return _Left.NOTHING
+        except Exception as error:  # noqa: BLE001 - as in ``_batch``
+            if not self._stopped:
+                _log.warning("scrubbing failed and is tried again: %s: %s", type(error).__name__, error)
+        return _Left.LATER
+
+    def _finish(self, space: Space, is_pending: Callable[[], bool]) -> _Left:
         """Remove a space from the list, unless something is pending there."""
-        if _is_pending(memory):
+        if is_pending():
             self._release(space)
             return _Left.LATER
         self._sure.pop(space, None)
         self._owned.discard(space)
         self._pending.remove(space.encoded())
-        if _is_pending(memory):
+        if is_pending():
             # It was added in between, by a process that saw the space on the list.
             self._pending.offer(space.encoded())
             return _Left.LATER

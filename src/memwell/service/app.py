@@ -37,7 +37,6 @@ from memwell.service.http import (
     DashboardFile,
     RefusedRequest,
     Router,
-    check_values,
     declared_size,
     page_at,
     read_file,
@@ -388,8 +387,7 @@ class App:
         self.service.rates.check(key)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
         most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
-        body = await read_json(request, most, self.settings.serve_timeout_s)
-        check_values(body, _MOST_MCP_VALUES)
+        body = await read_json(request, most, self.settings.serve_timeout_s, most_values=_MOST_MCP_VALUES)
         with self._place(_tenant(key)):
             scope = {**request.scope, "memwell.call": call}
             headers = {**SAFE, "x-request-id": seen.id, **self._access.shared_headers(request)}

@@ -20,6 +20,7 @@ import msgspec.inspect as shapes
 
 from memwell.errors import AccessDenied, Busy, Conflict, InvalidInput, MemwellError
 from memwell.longterm.recall import looking
+from memwell.longterm.remembering import Remembered
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
@@ -284,7 +285,9 @@ class _Gone(Conflict):
 def _run(call: Call, asked: RequestData) -> Answered:
     with looking(call.only_looks):
         given = _handled(call, asked)
-    return Answered(call.route.status, given if isinstance(given, File) else encode(given))
+    # Nothing was created when all was refused.
+    status = 200 if isinstance(given, Remembered) and not given.ids else call.route.status
+    return Answered(status, given if isinstance(given, File) else encode(given))
 
 
 def _handled(call: Call, asked: RequestData) -> Any:

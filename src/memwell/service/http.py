@@ -31,6 +31,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from memwell._native import counted_bytes
 from memwell.errors import AccessDenied, Busy, InvalidInput
 from memwell.runtime.wire.codec import Key, Problem, decode, http_problem
 from memwell.runtime.wire.operations import Operation
@@ -75,13 +76,11 @@ class Router:
     def __init__(self, routes: Iterable[Operation]) -> None:
         self._root = _Node()
         for route in routes:
-            self._add(route, route.path)
-            if route.earlier:
-                self._add(route, route.earlier)
+            self._add(route)
 
-    def _add(self, route: Operation, path: str) -> None:
+    def _add(self, route: Operation) -> None:
         node = self._root
-        for part in path.strip("/").split("/"):
+        for part in route.parts:
             if part.startswith("{"):
                 node.any = node.any or _Node()
                 node.any.name = part[1:-1]
@@ -166,30 +165,29 @@ MOST_VALUES = 500_000
 """How many values the JSON of a request may hold: to read more at once would keep others waiting."""
 
 
-def check_values(body: bytes, most: int = MOST_VALUES) -> None:
-    """Raises ``RefusedRequest`` for JSON of too many values. Commas in its texts count too."""
-    if len(body) > most and body.count(b",") + body.count(b"[") + body.count(b"{") > most:
-        raise RefusedRequest(http_problem("too-large", f"at most {most:,} values are taken here"))
+async def read_json(request: Request, most: int, timeout_s: float, *, most_values: int = MOST_VALUES) -> bytes:
+    """The whole body.
 
-
-async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
-    """The whole body. Raises ``RefusedRequest`` when it is larger than ``most`` bytes or does not arrive in time."""
+    Raises ``RefusedRequest`` when it is larger than ``most`` bytes, holds too many values, or does not arrive in time.
+    """
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     bare = kind.partition(";")[0].strip().casefold()
     if kind and bare != "application/json" and not bare.endswith("+json"):
         raise RefusedRequest(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
     chunks: list[bytes] = []
-    size = 0
+    size = values = 0
     async with _in_time(timeout_s):
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:
                 raise RefusedRequest(_too_large(most))
+            # As it arrives: all at once would keep other requests waiting. Commas in its texts count too.
+            values += counted_bytes(chunk, b",[{")
+            if values > most_values:
+                raise RefusedRequest(http_problem("too-large", f"at most {most_values:,} values are taken here"))
             chunks.append(chunk)
-    body = b"".join(chunks)
-    check_values(body)
-    return body
+    return b"".join(chunks)
 
 
 async def read_file(request: Request, most: int, timeout_s: float, folder: Path) -> Path | None:

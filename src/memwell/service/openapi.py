@@ -67,7 +67,7 @@ def _operation(route: Operation) -> dict[str, Any]:
         "tags": [route.tag],
         "summary": _words(summary),
         "parameters": _parameters(route),
-        "responses": {str(route.status): _answer(route), **_problems(route)},
+        "responses": {**_answers(route), **_problems(route)},
     }
     if more.strip() or route.scope != ANYONE:
         needs = f"Needs the scope `{route.scope}`." if route.scope not in (ANYONE, ANY_KEY) else ""
@@ -128,6 +128,12 @@ def _body(route: Operation) -> dict[str, Any] | None:
     return {"required": True, "content": {JSON: content}}
 
 
+def _answers(route: Operation) -> dict[str, Any]:
+    given = {str(route.status): _answer(route)}
+    # Of what is refused nothing is created.
+    return {"200": _answer(route), **given} if route.name == "remember" else given
+
+
 def _answer(route: Operation) -> dict[str, Any]:
     if route.media_type != JSON or route.gives is None:
         # Files say themselves what they are.
@@ -141,8 +147,9 @@ def _problems(route: Operation) -> dict[str, Any]:
     shape = {"$ref": _REFERENCE.format(name="Problem")}
     titles: dict[int, list[str]] = {}
     for status, title in (*((kind.status, kind.title) for kind in KINDS), *HTTP_KINDS.values()):
-        # What needs no key changes nothing.
-        if route.scope != ANYONE or status not in (401, 404, 409, 501, 502):
+        # What needs no key changes nothing; what takes something instead may refuse it.
+        refuses = status == 401 and route.takes is not None
+        if route.scope != ANYONE or refuses or status not in (401, 404, 409, 501, 502):
             titles.setdefault(status, []).append(title)
     return {
         str(status): {"description": "; ".join(said), "content": {MEDIA_TYPE: {"schema": shape}}}
@@ -238,7 +245,7 @@ MEANINGS: Final[dict[str, str]] = {
     "expires_days": "After how many days the key ends; never when it is left out.",
     "features": "Words for what the medium shows.",
     "former": "The value that is wrong; the one that holds now when it is left out.",
-    "forgotten": "List what was forgotten and can be brought back, instead of what is remembered.",
+    "forgotten": "List what was forgotten and can be restored, instead of what is remembered.",
     "format": "`jsonl` for everything, `markdown` for the memories as a text to read.",
     "grace_minutes": "How long the old secret still works.",
     "history": "The conversation so far, as messages (`role`, `content`).",
@@ -307,6 +314,7 @@ MEANINGS: Final[dict[str, str]] = {
     "user": "Whose memories to take from a file that holds several users'.",
     "vector": "Numbers that stand for what it shows, as many as the media have that it is compared with.",
     "vectors": "Also write the vectors, which need not be made again then.",
+    "wait": "Answer when it is gone from the store's files too, and not only when nothing finds it any more.",
     "weights": "Other weights for the signals, for this question alone.",
     "where": _FILTER,
     "whole": "The figures of the whole service. Needs the scope `admin`.",

@@ -407,11 +407,11 @@ def _erase(call: Call, asked: table.Erase) -> Erased:
     if (asked.ids is not None) + (asked.where is not None) + asked.everything != 1:
         raise InvalidInput("erase takes exactly one of 'ids', 'where' and 'everything'")
     if asked.ids is not None:
-        how, erased = "ids", call.memory.erase(asked.ids)
+        how, erased = "ids", call.memory.erase(asked.ids, wait=asked.wait)
     elif asked.where is not None:
-        how, erased = "where", call.memory.erase_where(asked.where)
+        how, erased = "where", call.memory.erase_where(asked.where, wait=asked.wait)
     else:
-        how, erased = "everything", call.memory.erase_all()
+        how, erased = "everything", call.memory.erase_all(wait=asked.wait)
     if erased.total or asked.everything:
         counts = {"how": how, "memories": erased.memories, "total": erased.total}
         call.note(AuditNote((asked.ids or ())[: table.MOST_LOGGED], counts))
@@ -435,8 +435,6 @@ def _start_job(call: Call) -> Job:
     return call.service.jobs.repeat(call.memory, call.route.name, {})
 
 
-# Its name before, which a job that waits since then has.
-@repeated("settle", dict)
 @repeated("flush", dict)
 def _flush(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Files: blobs in a folder by digest, locked files, atomic replacement, and folders bounded in size."""
+"""Files: locked files, atomic replacement, and folders bounded in size."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import re
 import stat
@@ -16,10 +15,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from memwell.errors import BackendError, ConfigurationError
-from memwell.records import Space
-from memwell.storage.parts import BaseBlobs
-from memwell.values import new_id, shown
+from memwell.values import new_id
+
+COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw", "-cache")
+"""The endings of files that belong to a SQLite store: SQLite's own, and the folders of graphs and caches."""
 
 # File locks between processes. The lock is the system's: it ends with the process that holds it.
 
@@ -103,95 +102,6 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class FileBlobs(BaseBlobs):
-    """Blobs as files under ``folder``, which is created if need be. A file is stored whole or not at all.
-
-    Spaces share no files, so what one deletes another keeps. Raises ``ConfigurationError`` when the folder cannot be made.
-    """
-
-    def __init__(self, folder: str | Path) -> None:
-        try:
-            self._folder = Path(folder).expanduser().absolute()
-            self._folder.mkdir(0o700, parents=True, exist_ok=True)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigurationError(f"{shown(str(folder))} cannot be a folder for blobs: {error}") from error
-
-    def _put(self, space: Space, digest: str, blob: bytes) -> None:
-        place = self._place(space)
-        with _translated(self._folder):
-            if not _is_there(place / digest, len(blob)):
-                self._write(place, digest, blob)
-
-    def _get(self, space: Space, digest: str) -> bytes | None:
-        with _translated(self._folder):
-            try:
-                with open_plain(self._place(space) / digest) as file:
-                    data = file.read()
-            except FileNotFoundError:
-                return None
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise BackendError(f"the file of blob {digest!r} in {str(self._folder)!r} is damaged")
-        return data
-
-    def _delete(self, space: Space, digest: str) -> bool:
-        place = self._place(space)
-        with _translated(self._folder):
-            if not _dropped(place / digest):
-                return False
-            sync(place)
-            # Remove the folder with its last file.
-            with suppress(OSError):
-                place.rmdir()
-        return True
-
-    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
-        with _translated(self._folder):
-            try:
-                names = os.listdir(self._place(space))
-            except FileNotFoundError:
-                names = []
-        # Names with a dot are left over from interrupted writes.
-        return sorted(name for name in names if "." not in name and name > after)
-
-    def _place(self, space: Space) -> Path:
-        name = hashlib.sha256(space.encoded().encode()).hexdigest()
-        return self._folder / name[:2] / name
-
-    def _write(self, place: Path, digest: str, data: bytes) -> None:
-        unfinished = place / f"{digest}.{new_id()}"
-        while True:
-            place.mkdir(parents=True, exist_ok=True)
-            # Another process may remove the empty folder meanwhile.
-            with suppress(FileNotFoundError):
-                descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                break
-        try:
-            with open(descriptor, "wb") as file:
-                _write_synced(file, data)
-            os.replace(unfinished, place / digest)
-        except BaseException:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
-        for folder in (place, place.parent, self._folder):
-            sync(folder)
-
-
-def _is_there(file: Path, size: int) -> bool:
-    try:
-        return file.stat().st_size == size
-    except FileNotFoundError:
-        return False
-
-
-@contextmanager
-def _translated(folder: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BackendError(f"the folder {str(folder)!r} failed: {error.strerror or error}") from error
 
 
 # A folder that is bounded by the number or size of its files: the oldest are dropped first.

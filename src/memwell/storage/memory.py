@@ -683,10 +683,10 @@ class MemoryBackend(Backend):
             threads = [(Thread(space, id_), one) for space, held in state.threads.items() for id_, one in held.items()]
             return [complaint for thread, known in threads for complaint in complaints(thread, known)]
 
-    def scrub(self) -> None:
+    def scrub(self) -> bool:
         if self._store.inside():
             raise BackendError("a store cannot be scrubbed inside its own transaction")
-        super().scrub()
+        return super().scrub()
 
     def facts(self) -> dict[str, Any]:
         with self._store.use() as state:

@@ -561,7 +561,7 @@ class Backend(Closing, ABC):
         """
         with path.open("rb") as file:
             if file.read(len(ENCRYPTED)) == ENCRYPTED:
-                raise SecretRefused.of("needed", str(path))
+                raise SecretRefused.of("wrong-export", str(path))
         return None
 
     def require(self, ability: str) -> None:
@@ -592,13 +592,20 @@ class Backend(Closing, ABC):
         """Check the whole store and return its faults, in words."""
         return []
 
-    def scrub(self) -> None:
+    @property
+    def scrubs_quickly(self) -> bool:
+        """Whether ``scrub`` is so quick that an erasure does it itself. Otherwise a worker does, for many at once."""
+        return True
+
+    def scrub(self) -> bool:
         """Remove what was deleted from the store's files and caches too, where it would stay until it is overwritten.
 
-        Inside a transaction of its own it raises ``BackendError``.
+        False when something is left because another program still reads an older state: call it again later. Inside a
+        transaction of its own it raises ``BackendError``.
         """
         # Decoded messages are cached for the whole process.
         forget_decoded()
+        return True
 
     def seal(self, reason: str | None) -> None:
         """Refuse every write, from every process, with ``ReadOnlyStore`` and this reason; None lifts the seal.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import importlib
 import os
 import threading
@@ -20,7 +19,6 @@ from memwell.errors import (
     ConfigurationError,
     Conflict,
     MissingDependency,
-    NotFound,
     ReadOnlyStore,
     SecretRefused,
 )
@@ -68,7 +66,7 @@ ASK_ENGINE_ABOVE = 1000
 def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = None) -> Backend:
     """Open the store that ``url`` names: a path, ``memory:``, ``sqlite:``, ``postgresql:``, ``redis:``, or several of them.
 
-    ``HOME,log=URL,kv=URL,index=URL,blobs=URL`` places parts in other stores; the settings ``log_url`` and so on do the
+    ``HOME,log=URL,kv=URL,index=URL`` places parts in other stores; the settings ``log_url`` and so on do the
     same where the URL does not. A missing file is created. Raises ``ConfigurationError`` for a URL that names no store
     (``MissingDependency`` when its driver is not installed), and ``BackendError`` for one that cannot be opened.
     """
@@ -142,7 +140,7 @@ def _single(url: str, settings: Settings) -> Backend:
 def _check_secret(url: str, settings: Settings) -> None:
     """Raises ``SecretRefused`` for a place outside SQLite where a secret is set: nothing would be encrypted there."""
     if settings.secret or settings.secret_file:
-        raise SecretRefused.of("elsewhere", without_secrets(url))
+        raise SecretRefused.of("other-store", without_secrets(url))
 
 
 def _sqlite(path: str, settings: Settings) -> Backend:
@@ -168,7 +166,7 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
 
     # A part is one store, whatever the settings say of parts.
-    plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
+    plain = replace(settings, log_url="", kv_url="", index_url="")
     with ExitStack() as opened:
         parts = _opened_parts(named, plain, opened)
         store = home()
@@ -178,7 +176,6 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         if kind in _HOMES_THAT_STAY:
             # An engine is a copy: the home may be opened without it.
             check_parts(store, place, {name: part for name, part in parts.items() if name != "index"})
-            made.take_home()
         opened.pop_all()
     return made
 
@@ -197,8 +194,6 @@ def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> 
             parts[name] = Part(stores[url], without_secrets(url))
     if "index" in named.parts:
         parts["index"] = _engine(named.parts["index"], settings)
-    if "blobs" in named.parts:
-        parts["blobs"] = _bytes(named.parts["blobs"], settings)
     return parts
 
 
@@ -213,39 +208,17 @@ def _follower(name: str, url: str, settings: Settings) -> Backend:
 
 
 def _engine(url: str, settings: Settings) -> Any:
-    from memwell.storage.composed import Attached, StoreVectors  # noqa: PLC0415 - see above
+    from memwell.storage.composed import Attached  # noqa: PLC0415 - see above
 
-    scheme = scheme_of(url)[0]
-    if scheme in _ENGINES:
-        _check_secret(url, settings)
-        engine = _load(_MILVUS)
-        return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
-    name = _whole(url, "nothing that searches", "milvus:path.db; milvus://host:port")
-    return Attached(lambda: StoreVectors(_single(url, settings), name), name, without_secrets(url))
-
-
-def _whole(url: str, what: str, others: str) -> str:
-    """The kind of the SQL store that a URL names. Raises ``ConfigurationError`` for another."""
-    kind = _KINDS.get(scheme_of(url)[0] or "sqlite", _REDIS)
-    if kind is _REDIS:
-        forms = "; ".join(dict.fromkeys(one.form for one in _KINDS.values() if one is not _REDIS))
-        raise ConfigurationError(f"{what} is named by {shown(without_secrets(url))}; known: {others}; {forms}")
-    return kind.name
-
-
-def _bytes(url: str, settings: Settings) -> Any:
-    from memwell.storage.composed import Bytes  # noqa: PLC0415 - see above
-
-    scheme, rest = scheme_of(url)
     place = without_secrets(url)
-    if scheme == "files":
-        _check_secret(url, settings)
-        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only such a part needs it
-
-        blobs = FileBlobs(rest)
-        return Bytes(lambda: blobs, place, "files")
-    kind = _whole(url, "no place for blobs", "files:path/to/folder")
-    return Bytes(lambda: _single(url, settings), place, kind)
+    if scheme_of(url)[0] not in _ENGINES:
+        raise ConfigurationError(
+            f"vectors are searched by the home store or by Milvus, not by {shown(place)}: write index=milvus:path.db "
+            "or index=milvus://host:port"
+        )
+    _check_secret(url, settings)
+    engine = _load(_MILVUS)
+    return Attached(lambda: engine(url, settings=settings), "milvus", place)
 
 
 def _load(kind: _Kind) -> Any:
@@ -271,7 +244,7 @@ def _forms() -> str:
 
 _LAYOUT = "parts"
 _PAGE = 500
-_HELD = {"log": "conversations", "kv": "values", "blobs": "blobs"}
+_HELD = {"log": "conversations", "kv": "values"}
 _FORGET = "to use it without what was there, let it forget: memwell.storage.registry.forget_parts(URL)"
 
 
@@ -282,7 +255,7 @@ class _Layout(NamedTuple):
 
 
 def check_parts(home: Backend, home_place: str, parts: Mapping[str, Any]) -> None:
-    """Check that the store is opened with its parts (``Part`` or ``Bytes``); new ones are added to the layout.
+    """Check that the store is opened with its parts; new ones are added to the layout.
 
     Raises ``ConfigurationError`` when a part is missing or belongs to another store, or when the home already holds data
     of a new part.
@@ -322,7 +295,7 @@ def _missing(home_place: str, known: Mapping[str, str], missing: set[str]) -> st
 
 def _check_part(name: str, part: Any, layout: _Layout) -> None:
     try:
-        known = _knows(name, part, layout.id)
+        known = part.store.kv.get(REMEMBERED, layout.id) is not None
     except BackendError:
         # Unavailable. A call that needs it will fail.
         return
@@ -330,16 +303,6 @@ def _check_part(name: str, part: Any, layout: _Layout) -> None:
         was = layout.places[name]
         why = "it is empty or was replaced" if was == part.place else f"that was at {was}"
         raise ConfigurationError(f"the {name} at {part.place} is not the {name} of this store: {why} ({_FORGET})")
-
-
-def _knows(name: str, part: Any, id_: str) -> bool:
-    """Whether a part has the id of a home: among its values, or among its blobs where it holds nothing else."""
-    if name != "blobs":
-        return part.store.kv.get(REMEMBERED, id_) is not None
-    try:
-        return bool(part.open().get(REMEMBERED, hashlib.sha256(id_.encode()).hexdigest()))
-    except NotFound:
-        return False
 
 
 def _refuse_moved(home: Backend, home_place: str, added: Mapping[str, Any]) -> None:
@@ -352,18 +315,12 @@ def _refuse_moved(home: Backend, home_place: str, added: Mapping[str, Any]) -> N
 
 
 def _holds(home: Backend, name: str) -> bool:
-    from memwell.storage.composed.placed import is_own  # noqa: PLC0415 - see above
-
-    # Internal data stays in the home, except for blobs.
-    stays = is_own if name == "blobs" else is_memwells
-
     def found(space: Space) -> bool:
-        if name == "log":
-            return bool(home.log.threads(space, limit=1).items)
-        return bool((home.kv if name == "kv" else home.blobs).scan(space, limit=1).items)
+        return bool((home.log.threads if name == "log" else home.kv.scan)(space, limit=1).items)
 
+    # Internal data stays in the home.
     spaces = paged(lambda cursor: home.spaces(limit=_PAGE, cursor=cursor))
-    return any(found(space) for space in spaces if space != REMEMBERED and not stays(space))
+    return any(found(space) for space in spaces if not is_memwells(space))
 
 
 def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, Any]) -> None:
@@ -376,10 +333,7 @@ def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, Any]) ->
         # An unavailable part is added when it is back.
         with suppress(BackendError):
             # The part first, then the home: what the home says must be true.
-            if name == "blobs":
-                part.open().put(REMEMBERED, id_.encode())
-            else:
-                part.store.kv.put(REMEMBERED, id_, "part")
+            part.store.kv.put(REMEMBERED, id_, "part")
             learned[name] = part.place
     if learned:
         home.kv.put(REMEMBERED, _LAYOUT, {"id": id_, "places": {**places, **learned}}, expect=version)

@@ -1,4 +1,4 @@
-"""Parses a store's URL: ``HOME,log=URL,kv=URL,index=URL,blobs=URL``. All but the home are optional."""
+"""Parses a store's URL: ``HOME,log=URL,kv=URL,index=URL``. All but the home are optional."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 from memwell.errors import ConfigurationError
 from memwell.settings import Settings
 
-PARTS = ("log", "kv", "index", "blobs")
+PARTS = ("log", "kv", "index")
 
 _PART = re.compile(rf",({'|'.join(PARTS)})=")
 _LIKE_A_PART = re.compile(r",(\s*[^\W\d][\w-]*\s*)=")
 # A URL may be copied with blanks in front of it.
 _SCHEME = re.compile(r"(?:\s+(?=[^\s:/]+://))?([A-Za-z][A-Za-z0-9+.-]+):")
 _NEXT_PART = re.compile(rf"(,(?:{'|'.join(PARTS)})=)(?=[A-Za-z][A-Za-z0-9+.-]*:)")
-_FILES = ("", "sqlite", "files", "memory")
+_FILES = ("", "sqlite", "memory")
 _NO_PORT = re.compile(r"^([^:/?#\[]*):(?!\d{0,5}(?:[/?#,]|$)).+", re.DOTALL)
 _SECRET_PARAMETER = re.compile(
     # Up to what looks like the next parameter: the password may hold unescaped special characters.

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from memwell._asyncify import asyncify
 from memwell.history import HistoryReader
-from memwell.language.quoting import DOT, Phrases, clean, framed, heading, phrases, quoted
+from memwell.language.quoting import DOT, Phrases, clean, framed, heading, phrases, quoted, short_ids
 from memwell.language.words import language_of
 from memwell.messages import Message, Role, human
 from memwell.strategies.state import AT_ONCE, is_preamble
@@ -294,6 +294,7 @@ def _with_heading(hit: Any, words: Phrases) -> str:
     text = quoted(clean(str(hit.text)))
     if not text or not hasattr(hit, "trust"):
         return text
-    time, later = getattr(hit, "time", None), str(getattr(hit, "superseded_by", ""))
+    time, superseded_by = getattr(hit, "time", None), str(getattr(hit, "superseded_by", ""))
+    later = short_ids([superseded_by])[superseded_by]
     head = heading(words, str(getattr(hit, "speaker", "")), str(hit.trust), getattr(hit, "flags", ()), "", later)
     return f"[{f'{time.date().isoformat()}{DOT}' if isinstance(time, datetime) else ''}{head}]\n{text}"

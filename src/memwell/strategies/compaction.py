@@ -1,6 +1,6 @@
 """``Compaction``: shows long tool results as previews that can be opened, and old rounds as a summary.
 
-The log keeps every message whole, so ``restart`` brings back everything that was said.
+The log keeps every message whole, so ``restart`` restores everything that was said.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast, get_args
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import InvalidInput, MemwellError, NotFound
 from memwell.history import History, HistoryReader
 from memwell.history.reading import thread_blobs
 from memwell.history.writing import transaction_of
@@ -48,7 +48,7 @@ _LEFT_OUT: Final = {
 
 
 class Offloaded(msgspec.Struct, frozen=True):
-    """A tool result that is shown as a preview: the blob that keeps it whole, its message and call, and its length."""
+    """A tool result that has a handle: the digest of its text, its message and call, and its length."""
 
     blob: str
     message: str
@@ -57,7 +57,7 @@ class Offloaded(msgspec.Struct, frozen=True):
 
     @property
     def handle(self) -> str:
-        """What a preview names it by: the beginning of the blob's digest."""
+        """What a preview names it by: the beginning of the digest. A long result is a blob of that digest."""
         return self.blob[:_HANDLE]
 
 
@@ -136,7 +136,7 @@ class Compaction(Strategy):
             return False
         with self._state.together():
             for message in messages:
-                handles = [self._keep(message, result) for result in self._previews.long_ones(message)]
+                handles = self._keep(message)
                 if handles:
                     # It is in memory now, so cache its preview.
                     self._view.shown(message, handles)
@@ -144,16 +144,19 @@ class Compaction(Strategy):
             self._state.move(held, upto=upto, round=number, fields=held.fields)
         return len(messages) == AT_ONCE
 
-    def _keep(self, message: Message, result: ToolResult) -> str:
-        """Store a whole result. Returns its handle."""
-        text = result.text
-        blob = self._state.keep_blob(text.encode())
-        kept = Offloaded(blob, message.id, result.call_id, len(text))
+    def _keep(self, message: Message) -> list[str]:
+        """Store the long results of a message whole. Returns their handles."""
+        long = self._previews.long_ones(message)
+        return [self._name(message, one, self._state.keep_blob(one.text.encode())) for one in long]
+
+    def _name(self, message: Message, result: ToolResult, digest: str) -> str:
+        """Give a result a handle."""
+        kept = Offloaded(digest, message.id, result.call_id, len(result.text))
         self._state.put(kept.handle, msgspec.to_builtins(kept))
         return kept.handle
 
     def offloaded(self) -> list[Offloaded]:
-        """The tool results that are stored as blobs."""
+        """The tool results that have a handle."""
         return [msgspec.convert(entry.value, Offloaded) for entry in self._state.entries()]
 
     def fetch(self, handle: str, *, start: int = 0, tokens: int | None = None) -> str:
@@ -169,7 +172,7 @@ class Compaction(Strategy):
         entry = self._state.get(handle) if handle else None
         kept = None if entry is None else msgspec.convert(entry.value, Offloaded)
         if kept is not None:
-            # A copy of the conversation has the entry but not the blob; its log has the text.
+            # A result that is not long has no blob, nor has a copy of the conversation; the log has the text.
             with suppress(NotFound):
                 return self._state.blobs.get(thread_blobs(self.history.thread), kept.blob).decode()
         for text in self._texts(None if kept is None else kept.message):
@@ -178,12 +181,12 @@ class Compaction(Strategy):
         raise NotFound(f"conversation {self.history.thread.id!r} has no tool result {handle!r}")
 
     def _texts(self, message: str | None) -> Iterator[str]:
-        """The long results of one message, or of messages that are not observed yet."""
+        """The results of one message, or of messages that are not observed yet."""
         if message is not None:
             found: Sequence[Message] = self.history.log.read(self.history.thread, ids=[message])
         else:
             found = self._state.unread(self._state.read(), most=10 * AT_ONCE)
-        return (result.text for one in found for result in self._previews.long_ones(one))
+        return (result.text for one in found for result in one.tool_results)
 
     def tool(self) -> dict[str, Any]:
         """The definition of a tool, in OpenAI's format, with which a model reads a result; ``fetch`` answers it."""
@@ -204,58 +207,78 @@ _KEPT: Final = {
     "en": "[Tool results that are kept whole; {tool}(handle=…) opens one: {handles}]",
     "zh": "[以下工具结果已完整保存，可用 {tool}(handle=…) 打开：{handles}]",
 }
-_LISTED_TOKENS: Final = 60
-"""The most tokens that the first handle of such a list takes, with the words around it."""
 
 
 class TaskCompaction(Compaction):
-    """A ``Compaction`` for an agent at work: the task and the handle of every long tool result stay in view.
+    """A ``Compaction`` for an agent at work: the task and every tool result, or its handle, stay in view.
 
-    The task is what a person said first and last. What is no longer among the rounds, task and handles, comes before them,
-    and takes at most half of ``tokens``: a longer task is cut, and of more handles the latest are listed. In the last
-    ``keep_recent`` messages tool results are whole as long as everything fits. The arguments are those of ``Compaction``.
+    The task is what a person said first and last. Task and handles of results that are no longer among the rounds come
+    before them, and take at most half of ``tokens``: a longer task is cut, and of more handles the latest are listed. A
+    result shorter than a handle has none. In the last ``keep_recent`` messages tool results are whole as long as
+    everything fits. The arguments are those of ``Compaction``.
     """
 
     _reserved = 0
 
     def observe(self) -> None:
-        grown = False
+        until_done(self._step)
         try:
-            super().observe()
-        finally:
-            needed = sum(map(self._size, self._notes(())))
-            if needed > self._reserved < self.tokens // 2:
-                # More than is needed now, so that not every result makes a new view.
-                self._reserved, grown = min(2 * needed, self.tokens // 2), True
-                self._inner = self._within(self.tokens - self._reserved)
-        if grown:
             self._inner.observe()
+            while self._reserve():
+                self._inner.observe()
+        except MemwellError:
+            while self._reserve():
+                pass
+            raise
+
+    def _reserve(self) -> bool:
+        """Reserve tokens for what the rounds do not show. Returns whether the rounds have less room than before."""
+        most = self.tokens // 2
+        needed = sum(map(self._size, self._notes(self._inner.recall(), most)))
+        if needed <= self._reserved or self._reserved == most:
+            return False
+        # More than is needed now, so that not every result makes a new view.
+        self._reserved = min(2 * needed, most)
+        self._inner = self._within(self.tokens - self._reserved)
+        return True
+
+    def _keep(self, message: Message) -> list[str]:
+        for result in message.tool_results:
+            if len(result.text) > _HANDLE:
+                self._name(message, result, _digest(result.text))
+        return super()._keep(message)
 
     def recall(self, query: str | None = None) -> list[Message]:
-        view = self._with_recent_whole(super().recall(query))
+        view = super().recall(query)
+        left = self.tokens - sum(map(self._size, view))
+        notes = self._notes(view, min(left, self.tokens // 2))
+        self._show_recent_whole(view, left - sum(map(self._size, notes)))
         first = next((place for place, one in enumerate(view) if one.role is not Role.SYSTEM), len(view))
-        return [*view[:first], *self._notes(view), *view[first:]]
+        return [*view[:first], *notes, *view[first:]]
 
     def _size(self, message: Message) -> int:
         return self.history.counter.count_message(message)
 
-    def _notes(self, view: Sequence[Message]) -> list[Message]:
-        """The task, and the handles of long tool results, as far as a view does not show them."""
-        room, there = self.tokens // 2, {one.id for one in view}
+    def _notes(self, view: Sequence[Message], room: int) -> list[Message]:
+        """The task, and the handles of tool results, as far as a view does not show them."""
+        there = {one.id for one in view}
         tasks = [self._shortened(one, room // 4) for one in self._tasks() if one.id not in there]
-        seen = "\n".join(one.text for one in view)
-        kept = [one for one in self.offloaded() if one.handle not in seen]
-        if not kept:
-            return tasks
-        a_handle = self.history.counter.count(kept[0].handle) + 2
-        most = max((room - sum(map(self._size, tasks)) - _LISTED_TOKENS) // a_handle, 0)
-        if len(kept) > most:
+        kept = [one for one in self.offloaded() if one.message not in there]
+        words = _KEPT[en_or_zh(tasks[0].text if tasks else "".join(one.text[:200] for one in view[:1]))]
+        left = room - sum(map(self._size, tasks))
+        note = self._listed(kept, words)
+        if kept and self._size(note) > left:
             found = self.history.log.read(self.history.thread, ids=[one.message for one in kept])
             places = {one.id: one.index or 0 for one in found}
-            kept = sorted(kept, key=lambda one: places.get(one.message, -1))[len(kept) - most :]
-        words = _KEPT[en_or_zh(tasks[0].text if tasks else seen[:200])]
+            kept.sort(key=lambda one: places.get(one.message, -1))
+        while kept and self._size(note) > left:
+            kept = kept[len(kept) // 16 + 1 :]
+            note = self._listed(kept, words)
+        return [*tasks, note] if kept else tasks
+
+    def _listed(self, kept: Sequence[Offloaded], words: str) -> Message:
         listed = words.format(tool=READ_TOOL, handles=", ".join(one.handle for one in kept))
-        return [*tasks, human(listed, metadata={"strategy": "summary"})] if kept else tasks
+        return human(listed, metadata={"strategy": "summary"})
 
     def _shortened(self, task: Message, tokens: int) -> Message:
         return (
@@ -274,19 +297,16 @@ class TaskCompaction(Compaction):
             read *= 8
         return [] if first is None or last is None else [first] if last.id == first.id else [first, last]
 
-    def _with_recent_whole(self, view: list[Message]) -> list[Message]:
-        """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
-        left = self.tokens - sum(map(self._size, view)) - sum(map(self._size, self._notes(view)))
+    def _show_recent_whole(self, view: list[Message], left: int) -> None:
+        """Put whole results in the place of previews in the last messages, newest first, as far as tokens are left."""
         for place in range(len(view) - 1, max(len(view) - self._keep_recent, 0) - 1, -1):
             preview = view[place]
             if not preview.tool_results or READ_TOOL not in preview.text:
                 continue
             [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
-            # Its handle goes into the list.
-            more = self._size(whole) - self._size(preview) + _LISTED_TOKENS
+            more = self._size(whole) - self._size(preview)
             if more <= left:
                 view[place], left = whole, left - more
-        return view
 
 
 class Turns(History):
@@ -317,7 +337,11 @@ _HANDLE: Final = 16
 
 def handle_of(text: str) -> str:
     """The handle of a long result: short enough for a prompt, and unique in a conversation."""
-    return sha256(text.encode()).hexdigest()[:_HANDLE]
+    return _digest(text)[:_HANDLE]
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 class Previews:

@@ -451,6 +451,10 @@ def test_the_real_agentscope_works_with_the_room(run_with_originals: RunWithOrig
         "['answer 3', 'ours heard 1']",
         "['Welcome.', 'ours heard 3', 'answer 4']",
         "['Again.', 'ours heard 6', 'answer 5']",
+        "True 1 True []",
+        "unheard (1, 1)",
+        "subscribers {}",
+        "nested ann",
         "Successfully recorded 1 memory/memories to personal memory.",
         "I am allergic to peanuts.",
     ]
@@ -464,7 +468,9 @@ from agentscope.message import Msg as TheirMsg, TextBlock
 from agentscope.model import ChatModelBase, ChatResponse
 from agentscope.pipeline import MsgHub as TheirHub, sequential_pipeline
 from agentscope.tool import Toolkit
-from memwell.compat.agentscope import AgentBase, InMemoryMemory, JSONSession, Msg, MsgHub, ReMePersonalLongTermMemory
+from memwell.compat.agentscope import (
+    AgentBase, InMemoryMemory, JSONSession, Msg, MsgHub, ReMePersonalLongTermMemory, StateModule,
+)
 
 
 class Model(ChatModelBase):
@@ -517,6 +523,16 @@ async def main():
             await ours(None)
             await agent(None)
         print([one.get_text_content() for one in await ours.memory.get_memory()][-3:])
+    async with MsgHub([agent, ours]) as hub:
+        print(hub.participants == [agent, ours], hub.delete(agent), hub.participants == [ours], hub.failures)
+        before = await ours.memory.size(), await agent.memory.size()
+        await agent(None)
+        await ours(None)
+        print("unheard", (await ours.memory.size() - before[0], await agent.memory.size() - before[1]))
+    print("subscribers", agent._subscribers)
+    nested = StateModule()
+    nested.agent = agent
+    print("nested", nested.state_dict()["agent"]["name"])
     async with ReMePersonalLongTermMemory(user_name="ann", store="memory:") as remembered:
         agent = made(long_term_memory=remembered, long_term_memory_mode="both")
         call = {"thinking": "said", "content": ["I am allergic to peanuts."]}

@@ -29,6 +29,7 @@ from memwell.messages import human, system
 from memwell.models.ports import ChatModel
 from memwell.models.scripted import ScriptedChat
 from memwell.runtime.state import MissingState
+from memwell.strategies.compaction import handle_of
 from memwell.tokens import default_counter, get_counter
 from memwell.windows import paired
 
@@ -162,14 +163,33 @@ def test_the_task_and_every_handle_stay_in_view(mode: Any, limit: int):
         assert size(view) <= limit
         text = "\n".join([*(one.get_text_content() or "" for one in view), *outputs(view)])
         assert "Find the cheapest lamp" in text
-        handles = [one.handle for one in memory.compaction.offloaded()]
-        assert len(handles) == number + 1
-        assert [one for one in handles if one not in text] == []
+        kept = memory.compaction.offloaded()
+        assert len(kept) == number + 1
+        whole = {handle_of(one) for one in outputs(view)}
+        assert [one for one in kept if one.handle not in text and one.handle not in whole] == []
     filled(memory, [Msg("ann", "Now in Rome, please. " + "Really. " * 5_000, "user")], *(called(50, LONG)[1:],) * 1)
     filled(memory, *([Msg("bot", f"Step {number} " + "of many words " * 20, "assistant")] for number in range(60)))
     view = shown(memory)
     assert size(view) <= limit
     assert any("Now in Rome" in (one.get_text_content() or "") for one in view), "cut, but there"
+
+
+@pytest.mark.parametrize("mode", ["auto", "compact", "compress"])
+async def test_a_result_of_middle_size_leaves_its_handle_when_it_leaves_the_view(mode: Any):
+    memory = ReMeShortTermMemory(working_summary_mode=mode, max_total_tokens=3_000, keep_recent_count=2)
+    await memory.add(Msg("ann", "Find the cheapest lamp in Oslo.", "user"))
+    said: list[str] = []
+    for number in range(12):
+        said.append(f"shop {number}: {LONG[: 100 + 300 * number]}")
+        await memory.add(called(number, said[-1])[1:])
+        view = await memory.get_memory()
+        assert size(view) <= 3_000
+        text, whole = "\n".join(one.get_text_content() or "" for one in view), outputs(view)
+        for result in said:
+            assert result in whole or handle_of(result) in text
+            answer = (await memory.read_tool_result(handle_of(result))).content[0]
+            assert answer["text"] == result  # type: ignore[typeddict-item]
+    assert len(outputs(view)) < 12, "some of them did leave it"
 
 
 async def test_of_more_handles_than_fit_the_latest_are_listed():

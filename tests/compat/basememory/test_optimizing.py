@@ -222,5 +222,5 @@ def test_an_error_too_small_for_a_byte_takes_the_next_wider_form() -> None:
 def test_a_report_is_in_numbers_and_in_a_line_a_step() -> None:
     report = BaseMemory(tags=["a", "a"], fixed=("a",)).optimize(Evict(keep=1))
     assert str(report.steps[0]).startswith("tags · Evict: 2 items, now 1, ")
-    assert str(report).splitlines()[2] == "fixed · Evict: 1 items, now 1, 0 bytes saved; nothing changed"
+    assert str(report).splitlines()[2] == "fixed · Evict: 1 item, now 1, 0 bytes saved; nothing changed"
     assert (report.saved, report.steps[0].repeats, report.lost) == (report.bytes_before - report.bytes_after, 1, 0)

@@ -115,7 +115,9 @@ def test_it_keeps_text_bytes_data_and_values(storage: Any):
         storage.set(name, one)
     storage.set(key, answer)
     assert {name: value(storage, name) for name in kept} == kept
-    assert value(storage, LLMCacheKey(prompt="hi", model_name="m")) == answer.serialize()
+    found = storage.get(LLMCacheKey(prompt="hi", model_name="m"))
+    assert (found.value, found.value_data) == (answer, answer.serialize())
+    assert found.value is not answer, "a copy, which the program may change"
     assert storage.get(LLMCacheKey(prompt="hi", model_name="other")) is storage.get("other") is None
 
 
@@ -362,6 +364,16 @@ def test_keys_values_and_configs_of_dbgpts_own_are_taken_by_their_shape():
     with pytest.raises(Unsupported, match="SIMILAR"):
         storage.get("k", similar)
     assert storage.support_async() is False
+
+
+async def test_a_value_is_read_with_the_serializer_that_wrote_it():
+    storage, answer = MemoryCacheStorage(), LLMCacheValue(output=[ModelOutput(0, "a"), ModelOutput(0, "b")], user="Ann")
+    answer.set_serializer(Reversed())
+    await storage.set("k", answer)
+    assert await storage.get("k") == answer
+    assert (await storage.get("k")).serialize() == answer.serialize()
+    await storage.set("shape", _TheirKey(b"bytes"))
+    assert await storage.get("shape") == b"bytes", "what cannot be read back is what it was written as"
 
 
 async def test_a_call_can_be_a_task():

@@ -295,6 +295,15 @@ def test_a_place_whose_message_was_taken_out_is_not_used_again() -> None:
     assert made.history.info() is None, "what was removed before goes too"
 
 
+def test_a_conversation_is_given_its_storages_later() -> None:
+    rows, messages = InMemoryStorage[Any](), InMemoryStorage[Any]()
+    talk = StorageConversation("talk")
+    talk.conv_storage, talk.message_storage = rows, messages
+    talk.add_user_message("hello")
+    talk.save_to_storage()
+    assert words(StorageConversation("talk", conv_storage=rows, message_storage=messages)) == ["hello"]
+
+
 def test_a_conversation_can_go_on_without_its_messages(make: Make) -> None:
     spoken(make, "q", "a", user_name="ana")
     blind = make(load_message=False)

@@ -104,6 +104,8 @@ def test_view_messages_never_reach_a_model() -> None:
     ]
     common = ModelMessage.to_common_messages([*made, ModelMessage(VIEW, "v")])
     assert [one["role"] for one in common] == ["system", "user", "assistant"]
+    asked_last = ModelMessage.to_common_messages(made, convert_to_compatible_format=True)
+    assert [one["role"] for one in asked_last] == ["system", "assistant", "user"]
     assert [one.pass_to_model for one in (made[0], ModelMessage(VIEW, ""))] == [True, False]
     assert made[1].to_dict() == {"role": "human", "content": "h", "round_index": 2}
     with pytest.raises(InvalidInput, match="Current model not support system role"):

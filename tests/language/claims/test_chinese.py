@@ -155,6 +155,15 @@ STATES |= {
     "我有一对双胞胎，叫小明和小亮": "user child 小亮; user child 小明",
     "我家双胞胎叫大宝和小宝": "user child 大宝; user child 小宝",
     "我生了双胞胎，大的叫李明，小的叫李亮": "user child 李亮; user child 李明",
+    "我的两个哥哥叫大伟和小军。": "user sibling 大伟; user sibling 小军",
+    "我有两个姐姐，分别叫小红和小丽。": "user sibling 小丽; user sibling 小红", "我哥哥叫李和平。": "user sibling 李和平",
+    "西双版纳不去了": "-user plans 去西双版纳", "西双版纳我们也不打算去了。": "-user plans 去西双版纳",
+    "西双版纳不去了，换成大理。": "-user plans 去西双版纳; user plans 去大理",
+    "西双版纳也不去了，在家待着。": "-user plans 去西双版纳",
+    "在社区学陶艺": "user hobby 陶艺", "我在楼下学吉他。": "user hobby 吉他",
+    "我在清华学物理。": "user studies 物理; user studies_at 清华",
+    "换到天府新区住": "user lives_in 天府新区", "我换到腾讯了。": "user works_at 腾讯",
+    "我妹妹调到上海了。": "user's younger sister lives_in 上海", "我调到上海工作了。": "user works_in 上海",
 }  # fmt: skip
 
 STATES_NOTHING = (
@@ -220,6 +229,11 @@ def test_a_message_takes_back_what_the_one_before_it_says(preceding: str, text: 
 KINSHIP = {
     "妈": "mother", "岳父": "father-in-law", "室友": "roommate", "老板": "boss", "外甥女": "niece", "爱人": "spouse",
 }  # fmt: skip
+
+
+def test_she_who_was_transferred_is_who_was_named_before() -> None:
+    said = claims("她调到上海了。", time=NOW, preceding=("我妹妹在腾讯工作。", NOW))
+    assert [(one.subject, one.relation, one.object) for one in said] == [("user's younger sister", "lives_in", "上海")]
 
 
 @pytest.mark.parametrize(("word", "english"), KINSHIP.items())

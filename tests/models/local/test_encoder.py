@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from memwell.models.local.encoder import (
     token_products,
     unpacked_tokens,
 )
+from memwell.models.local.onnx import ENCODER, location
 
 # Word pieces: what the original tokenizer makes of these texts, and that nothing can stop it.
 
@@ -68,6 +70,18 @@ def test_what_belongs_together_is_near(model: Encoder, query: str, near: str, fa
     assert asked.vector @ first.vector > asked.vector @ second.vector + 0.1
     best = [(asked.tokens @ one.tokens.T).max(axis=1) @ asked.weights for one in (first, second)]
     assert best[0] > best[1] + 0.1
+
+
+def test_other_weights_give_other_vectors(model: Encoder):
+    with np.load(location(ENCODER)) as stored:
+        changed = dict(stored)
+    changed["head.weight.q"] = changed["head.weight.q"][::-1]
+    changed["head.weight.s"] = changed["head.weight.s"][::-1]
+    file = io.BytesIO()
+    np.savez(file, **changed)
+    one, other = (made.encode("Rex turned seven in May.") for made in (model, Encoder(file.getvalue())))
+    np.testing.assert_allclose(one.vector, other.vector, atol=1e-5)
+    np.testing.assert_allclose(one.tokens, other.tokens[:, ::-1], atol=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", "a", "x" * 10**5, "word " * 5000, "中文", "\ud800", "\x00"])

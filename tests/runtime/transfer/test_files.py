@@ -17,7 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
-from memwell.runtime.transfer.files import Piece, PrivateFolder, decoded, items, lines, reading, written
+from memwell.runtime.transfer.files import (
+    Piece,
+    PrivateFolder,
+    decoded,
+    few,
+    items,
+    lines,
+    read_piece,
+    reading,
+    written,
+)
 from memwell.testing.strategies import json_values
 
 VALUES = st.lists(json_values(), max_size=4)
@@ -48,6 +58,12 @@ def test_a_file_that_is_no_list_says_so(data: bytes) -> None:
     assert "no JSON array" in problem.wrong
 
 
+def test_the_items_of_a_large_array_are_cut_in_another_process() -> None:
+    values = [["[]", number, {"a": [number]}] for number in range(5_000)]
+    data = b' {"x": [[]], "results" : %b}' % json.dumps(values, indent=1).encode()
+    assert [json.loads(piece.data) for piece in pieces(data, "results")] == values
+
+
 def test_lines_are_numbered_and_bounded() -> None:
     with reading(io.BytesIO(b"\xef\xbb\xbfone\r\n\n" + b"x" * 20 + b"\nfour")) as source:
         assert list(lines(source, 10)) == [
@@ -61,6 +77,29 @@ def test_lines_are_numbered_and_bounded() -> None:
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidInput, match="not what belongs here"):
         decoded(data)
+
+
+def own_process(data: bytes) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("data", "here"),
+    [
+        (b"[" + b"1," * 19_000 + b"1]", True),
+        (b'"' + b"a" * 1_000_000 + b'"', True),
+        (b"[" + b"[]," * 50_000 + b"1]", False),
+    ],
+)
+def test_what_may_cost_much_is_read_in_another_process(data: bytes, here: bool) -> None:
+    assert (read_piece(own_process, data) == os.getpid()) == here
+
+
+def test_a_result_of_too_many_values_is_refused() -> None:
+    assert len(few([1] * 99_999)) == 99_999
+    for many in ([1] * 100_001, {"a": [[2]] * 60_000}):
+        with pytest.raises(InvalidInput, match="more than 100,000 values"):
+            few(many)
 
 
 def test_what_is_wrong_with_a_file_names_that_file(tmp_path: Path) -> None:

@@ -512,11 +512,3 @@ def test_what_the_target_cannot_keep_is_refused(tmp_path: Path) -> None:
         source.index.upsert([Record(id="r", text="tea", space=HOME)])
         with pytest.raises(Unsupported, match="keeps no records"):
             move(source, target)
-
-
-def test_records_of_an_earlier_version_are_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_backend(single_url(tmp_path)) as source, MemoryBackend() as target:
-        monkeypatch.setattr(source, "facts", lambda: {"unread": "Redis holds records of an earlier version"})
-        with pytest.raises(Unsupported, match="earlier version"):
-            move(source, target)
-        assert target.spaces().items == []

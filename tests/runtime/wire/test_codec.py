@@ -199,7 +199,7 @@ def test_a_problem_of_a_newer_service_is_still_an_error():
     [
         ("there is no memory 'x' in Space('acme', 'ann')", "there is no memory 'x' in acme / ann"),
         ("Space('acme') has not granted it to Space(\"o'hara\", '安')", "acme has not granted it to o'hara / 安"),
-        ("the memory 'x' was forgotten; undo() brings it back", "the memory 'x' was forgotten; undo brings it back"),
+        ("the memory 'x' was forgotten; undo() restores it", "the memory 'x' was forgotten; undo restores it"),
         ("it would erase everything; erase_all() is for that", "it would erase everything; 'everything' is for that"),
         ("Space(os.system('x'))", "Space(os.system('x'))"),
         ("Space('a\\'b')", "Space('a\\'b')"),

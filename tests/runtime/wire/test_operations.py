@@ -184,3 +184,8 @@ def test_every_field_of_every_request_reaches_its_method(row: Operation):
     assert all(value is not None for value in kwargs.values())
     # They are parameters of the method, and each has its own place.
     assert inspect.signature(row.does).bind(memory, *args, **kwargs)
+
+
+@pytest.mark.parametrize("name", ["threads", "messages", "memories", "all_facts", "documents", "log"])
+def test_what_may_be_long_is_a_page(name: str):
+    assert [field.name for field in msgspec.structs.fields(OPERATIONS[name].gives)] == ["items", "next"]

@@ -137,7 +137,7 @@ class Model:
 
 
 def ordered(answer: Any) -> Any:
-    """An answer whose graph is compared whatever its order: what is brought back stands where it stood before."""
+    """An answer whose graph is compared whatever its order: what is restored stands where it stood before."""
     if isinstance(answer, dict):
         return {key: ordered(value) for key, value in answer.items()}
     if isinstance(answer, list):
@@ -324,12 +324,21 @@ def test_what_is_refused_leaves_nothing_behind() -> None:
     with opened() as memory:
         use(memory, "create_entities", entities=[entity("Ann")])
         before = memory.memories()
-        for wrong in ([" "], ["fine", "\u200b"]):
-            with pytest.raises(InvalidInput, match="empty"):
-                use(memory, "add_observations", observations=[{"entityName": "Ann", "contents": wrong}])
         with pytest.raises(NotFound, match="Entity with name Bo not found"):
             use(memory, "add_observations", observations=[{"entityName": "Bo", "contents": [noise]}])
         assert memory.memories() == before
+
+
+def test_an_empty_observation_is_left_out_and_its_entity_kept() -> None:
+    with opened() as memory:
+        made = use(memory, "create_entities", entities=[entity("Ann", "", "sings", " "), entity("Bo", "\u200b")])
+        assert made == {"entities": [entity("Ann", "sings"), entity("Bo")]}
+        added = use(memory, "add_observations", observations=[{"entityName": "Bo", "contents": ["", "dances"]}])
+        assert added == {"results": [{"entityName": "Bo", "addedObservations": ["dances"]}]}
+        assert use(memory, "read_graph")["entities"] == [entity("Ann", "sings"), entity("Bo", "dances")]
+        done = use(memory, "delete_observations", deletions=[{"entityName": "Bo", "observations": ["", "dances"]}])
+        assert done["message"] == "Deleted 1 of 2 observations."
+        assert use(memory, "open_nodes", names=["Bo"])["entities"] == [entity("Bo")]
 
 
 def test_all_of_a_call_is_stored_or_none() -> None:

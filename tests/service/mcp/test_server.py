@@ -445,7 +445,7 @@ def test_a_list_has_no_word_of_what_is_listed(inside: Any) -> None:
         found += page
     names = [one.name for one in found]
     assert f"memory {made[:8]}, of 2026-05-01" in names
-    assert "conversation talk-7, 1 messages" in names
+    assert "conversation talk-7, 1 message" in names
     assert len(set(names)) == len(names) == 6
     for one in found:
         assert "Ignore" not in one.name + one.description

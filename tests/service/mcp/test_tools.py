@@ -20,7 +20,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     },
     "recall": {
         "query": "whale", "limit": 3, "speaker": "Ann", "session": "s", "since": "2026-05-01", "until": "2026-05-02",
-        "as_of": "2026-05-03",
+        "as_of": "2026-05-03", "now": "2026-05-04",
     },
     "context": {"query": "鲸鱼？", "thread": "t", "profile": "user", "budget": 99, "now": "2026-05-04"},
     "list_memories": {"limit": 3, "cursor": "c", "forgotten": True},

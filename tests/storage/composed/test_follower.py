@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from memwell.errors import BackendError, BackendUnavailable
 from memwell.records import Record, Space, paged
-from memwell.storage.composed import Attached, ComposedBackend, StoreVectors, VectorEngine
+from memwell.storage.composed import Attached, ComposedBackend, FollowedIndex, VectorEngine
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
+from tests.engines.vectors import StoreVectors
 
 HOME, AWAY = Space("home"), Space("away")
 
@@ -89,10 +90,14 @@ def found(backend: Backend, *vector: float, space: Space = HOME, **options: Any)
     return [hit.record.id for hit in backend.index.near(space, vector, **options)]
 
 
-def caught_up(backend: ComposedBackend, space: Space = HOME) -> None:
+def follower(backend: ComposedBackend) -> FollowedIndex:
     assert backend.follower is not None
+    return backend.follower
+
+
+def caught_up(backend: ComposedBackend, space: Space = HOME) -> None:
     end = time.monotonic() + 30
-    while not backend.follower.catch_up(space):
+    while not follower(backend).catch_up(space):
         assert time.monotonic() < end, "another is feeding for too long"
         time.sleep(0.01)
 
@@ -111,6 +116,16 @@ def test_the_engine_gets_what_is_written_and_answers(store: ComposedBackend, eng
     before = engine.searches
     assert found(store, 1, 0, limit=3) == ["0", "1", "2"]
     assert engine.searches == before + 1
+
+
+def test_what_a_transaction_wrote_is_fed_when_it_is_committed(store: ComposedBackend, engine: Engine):
+    store.index.upsert(some(1))
+    assert follower(store).wait(30)
+    with store.transaction():
+        store.index.upsert(some(5))
+        assert list(engine.ids(HOME)) == ["0"]
+    assert follower(store).wait(30)
+    assert_in_step(store, engine)
 
 
 def test_what_is_not_fed_yet_is_found_already(store: ComposedBackend, engine: Engine):
@@ -157,10 +172,9 @@ def test_while_the_engine_is_away_writes_go_on_and_the_store_says_so(store: Comp
     assert "nobody answers" in part["why"]
     assert store.check() == []
     with pytest.raises(BackendUnavailable, match="engine at here"):
-        store.reconcile()
+        follower(store).reconcile()
     engine.away = False
-    assert store.follower is not None
-    assert store.follower.wait(30), "it catches up by itself"
+    assert follower(store).wait(30), "it catches up by itself"
     assert_in_step(store, engine)
     assert store.index.info(HOME).search == "engine"
     assert store.facts()["parts"]["index"]["answers"] is True
@@ -182,7 +196,7 @@ def test_an_engine_that_was_emptied_is_fed_again(store: ComposedBackend, engine:
     caught_up(store, AWAY)
     engine.held = engine._store = MemoryBackend()
     assert found(store, 1, 0, limit=3) == ["0", "1", "2"]
-    store.reconcile()
+    follower(store).reconcile()
     assert_in_step(store, engine)
     assert_in_step(store, engine, AWAY)
 
@@ -345,7 +359,7 @@ def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much
     caught_up(store)
     assert sorted(engine.ids(HOME)) == sorted(expected)
     assert store.check() == []
-    store.reconcile()
+    follower(store).reconcile()
     assert_in_step(store, engine)
 
 
@@ -419,8 +433,10 @@ def test_it_gets_another_identity_with_another_store():
 WORK = """
 import sys
 from memwell.records import Record, Space
-from memwell.storage.composed import Attached, ComposedBackend, StoreVectors
+from memwell.storage.composed import Attached, ComposedBackend
+from tests.engines.vectors import StoreVectors
 from memwell.storage.sqlite import SqliteBackend
+from tests.engines.vectors import StoreVectors
 
 space, place = Space("home"), sys.argv[1]
 engine = Attached(lambda: StoreVectors(SqliteBackend(f"{place}/vectors.db")), "e", "here")

@@ -1,9 +1,7 @@
-"""Keys and scripts: hostile names, names that are listed first, and what an earlier version left."""
+"""Keys and scripts: hostile names and names that are listed first."""
 
 from __future__ import annotations
 
-import base64
-import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import BackendUnavailable, Conflict
 from memwell.messages import human
 from memwell.records import Space, Thread, paged
 from memwell.storage.redis import RedisBackend
 from memwell.storage.redis.scripts import GENERATION, LIST, UNLIST, HashTag, Script, Tags
 from memwell.testing.conformance.backend import in_threads
-from tests.engines.redis import single, single_url
+from tests.engines.redis import single_url
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -160,59 +157,3 @@ def test_writers_deleters_and_scrubs_at_once_leave_everything_listed(tmp_path: P
         assert store.check() == []
         there = [thread for thread in threads if store.log.read(thread)]
         assert [info.thread for info in store.log.threads(HOME).items] == there
-
-
-# What an earlier version left
-
-
-@pytest.fixture
-def earlier(tmp_path: Path) -> Iterator[RedisBackend]:
-    """A store that version 0.1 wrote."""
-    import redis
-
-    kept = json.loads((Path(__file__).parent / "earlier.json").read_text())
-    url = single_url(tmp_path)
-    with RedisBackend(url) as backend, redis.Redis(port=single().port) as server:
-        for key, value in kept["keys"].items():
-            server.restore(
-                key.replace("{memwell:", f"{{{backend._connections.tags.prefix}:"), 0, base64.b64decode(value)
-            )
-        yield backend
-
-
-def test_conversations_and_values_of_an_earlier_version_are_read(earlier: RedisBackend):
-    store = earlier
-    assert [(one.index, one.round, one.text) for one in store.log.read(TALK)] == [(0, 1, "tea"), (1, 1, "mug")]
-    [cup] = store.log.versions(TALK, 1)
-    assert cup.message is not None
-    assert cup.message.text == "cup"
-    [info] = store.log.threads(HOME, ids=["talk"]).items
-    assert (info.metadata, info.tokens, info.ended_round, info.edits) == ({"title": "茶"}, 2, 2, 2)
-    assert store.log.append(TALK, [human("on")])[0].index == 3
-    with pytest.raises(Conflict):
-        store.log.append(TALK, [human("x", id="a")])
-    assert [entry.key for entry in store.kv.scan(HOME).items] == ["bytes", "long", "plain"]
-    assert store.log.delete(TALK)
-    assert "talk" not in store._log.names(HOME)
-    store.log.append(TALK, [human("anew")])
-    assert [info.thread for info in store.log.threads(HOME, ids=["talk"]).items] == [TALK]
-
-
-def test_a_transaction_of_an_earlier_version_keeps_its_conversations_locked(store: RedisBackend):
-    store.log.append(TALK, [human("x")])
-    connections = store._connections
-    lock = f"{connections.tags.thread_of(TALK).base}l"
-    server = connections.servers.of_slot(connections.tags.thread_of(TALK).slot)
-    connections.ask(server, ("SET", lock, "theirs"))
-    for refused in (lambda: store.log.read(TALK), lambda: store.log.append(TALK, [human("y")])):
-        with pytest.raises(BackendUnavailable, match=r"memwell 0\.1"):
-            refused()
-    assert "memwell 0.1" in store.check()[0]
-    connections.ask(server, ("DEL", lock))
-    assert len(store.log.read(TALK)) == 1
-
-
-def test_records_of_an_earlier_version_are_named_and_not_moved_away(earlier: RedisBackend):
-    [complaint] = earlier.check()
-    assert "holds records and blobs of an earlier version" in complaint
-    assert "memwell move" in earlier.facts()["unread"]

@@ -20,7 +20,7 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.redis import RedisBackend, servers
-from memwell.storage.redis.servers import Locked, Sealed, Unlisted, parsed
+from memwell.storage.redis.servers import Sealed, Unlisted, parsed
 from tests.engines.proxy import Proxy
 from tests.engines.redis import (
     Cluster,
@@ -213,7 +213,7 @@ def internal(error: BaseException) -> list[BaseException]:
     found: list[BaseException] = []
     following: BaseException | None = error
     while following is not None:
-        if isinstance(following, (Locked, Sealed, Unlisted)):
+        if isinstance(following, (Sealed, Unlisted)):
             found.append(following)
         context = None if following.__suppress_context__ else following.__context__
         following = following.__cause__ or context
@@ -502,7 +502,7 @@ def test_scripts_and_their_lines_are_not_shown(said: str, told: str):
 
 
 def test_a_url_names_servers_and_choices():
-    address = parsed("redis+cluster://me:se%40cret@one:7000,two?prefix=app&wait=2&durable=everysec&lease=5&db=0")
+    address = parsed("redis+cluster://me:se%40cret@one:7000,two?prefix=app&wait=2&durable=everysec&db=0")
     assert address.urls == ("redis://me:se%40cret@one:7000?db=0", "redis://me:se%40cret@two:6379?db=0")
     assert (address.cluster, address.prefix, address.wait, address.durable) == (True, "app", 2, "everysec")
     assert address.shown == "redis+cluster://one:7000,two"

@@ -18,7 +18,7 @@ from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage import open_backend
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import SqliteBackend, backup
 from memwell.storage.sqlite.backup import BackupRefused, back_up, rekey, restore
 from memwell.storage.sqlite.encryption import (
     EncryptedReader,
@@ -32,6 +32,7 @@ from memwell.storage.sqlite.index import SqliteIndex
 
 SECRET = "a passphrase for tests"
 OTHER = "another passphrase"
+KEY = "0123456789abcdef" * 4
 WORDS = "zanzibarcanary"
 SPACE = Space("tenantcanary")
 LOCKED = Settings(secret=SECRET)
@@ -172,12 +173,12 @@ def test_a_secret_for_a_store_that_is_not_encrypted_is_refused(path: Path) -> No
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("url", ["memory:", "postgresql://u:p@nowhere/db", "app.db,blobs=files:there"])
+@pytest.mark.parametrize("url", ["memory:", "postgresql://u:p@nowhere/db", "app.db,index=milvus:there.db"])
 def test_a_secret_is_refused_where_nothing_would_be_encrypted(url: str, tmp_path: Path) -> None:
     os.chdir(tmp_path)
     with pytest.raises(SecretRefused) as refused:
         open_backend(url, settings=LOCKED)
-    assert refused.value.code == "elsewhere"
+    assert refused.value.code == "other-store"
     assert ":p@" not in str(refused.value)
 
 
@@ -315,6 +316,17 @@ def test_a_damaged_part_is_noticed(tmp_path: Path) -> None:
         reader.readall()
 
 
+@pytest.mark.parametrize("missing", [1, 300, 40_000, 70_000, 200_000])
+def test_a_file_that_was_cut_off_is_not_read(tmp_path: Path, missing: int) -> None:
+    key, data = Secret(SECRET).key(new_salt(), "test"), random.Random(1).randbytes(300_000)
+    write_encrypted(tmp_path / "file", key, [data])
+    whole = (tmp_path / "file").read_bytes()
+    assert read_encrypted(tmp_path / "file", key) == data
+    (tmp_path / "file").write_bytes(whole[:-missing])
+    with pytest.raises(OSError, match="damaged"):
+        read_encrypted(tmp_path / "file", key)
+
+
 # Exports
 
 
@@ -339,12 +351,12 @@ def test_an_encrypted_export_is_imported_with_its_secret(tmp_path: Path) -> None
     with memwell.open(str(tmp_path / "new.db"), space=SPACE, secret=SECRET, embedder=None, work=False) as memory:
         assert memory.import_file(file).counts["memories"] == 1
         assert memory.import_file(file).new == 0
-    for secret, code in ((OTHER, "wrong"), (None, "needed")):
-        place = str(tmp_path / f"{code}.db")
+    for secret in (OTHER, None):
+        place = str(tmp_path / f"{secret}.db")
         with memwell.open(place, space=SPACE, embedder=None, work=False, secret=secret) as memory:
-            with pytest.raises(SecretRefused) as refused:
+            with pytest.raises(SecretRefused, match="that of the store which wrote it") as refused:
                 memory.import_file(file)
-            assert refused.value.code == code
+            assert refused.value.code == "wrong-export"
 
 
 def test_a_secret_is_given_when_a_store_is_opened(path: Path) -> None:
@@ -446,3 +458,102 @@ def test_a_killed_rekey_leaves_the_old_store_or_the_new(path: Path, step: str, m
     rekey(path, Secret(OTHER), settings=now)
     assert len(values(path, Settings(secret=OTHER))) == 3
     assert [file.name for file in path.parent.iterdir()] == ["app.db"]
+
+
+# How a secret may be written
+
+ACCENTED = "caf\u00e9 at noon"
+DECOMPOSED = "cafe\u0301 at noon"
+
+
+def made_by_an_earlier_version(path: Path, given: str) -> None:
+    """A store whose key is that of the text as it was given."""
+    old = Secret(given)
+    old._forms = (given,)
+    rekey_plain(path, old)
+
+
+def rekey_plain(path: Path, new: Secret) -> None:
+    fill(path, Settings())
+    with backup._alone(path, None) as source:
+        copy = path.with_name("copy.db")
+        backup._copy_rows(source, copy, new)
+    copy.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        (KEY, f"{KEY}\n"),
+        (f"{KEY}\r\n", KEY),
+        (SECRET, f"{SECRET}\n"),
+        (ACCENTED, DECOMPOSED),
+        (DECOMPOSED, ACCENTED),
+    ],
+)
+def test_a_line_end_and_another_normal_form_make_no_other_secret(path: Path, made: str, given: str) -> None:
+    fill(path, Settings(secret=made))
+    with SqliteBackend(path, settings=Settings(secret=given)) as store:
+        assert store.log.threads(SPACE).items
+    with memwell.open(path, secret=given, embedder=None) as memory:
+        memory.export(path.with_suffix(".jsonl"))
+    with memwell.open(path, secret=made, embedder=None) as memory:
+        assert memory.import_file(path.with_suffix(".jsonl")).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [(f"{KEY}\n", f"{KEY}\n"), (DECOMPOSED, DECOMPOSED), (DECOMPOSED, ACCENTED), (ACCENTED, DECOMPOSED)],
+)
+def test_a_store_of_an_earlier_version_is_opened_and_backed_up(path: Path, made: str, given: str) -> None:
+    made_by_an_earlier_version(path, made)
+    chosen = Settings(secret=given)
+    with SqliteBackend(path, settings=chosen) as store:
+        assert store.log.threads(SPACE).items
+    back_up(path, path.with_name("backup.db"), settings=chosen)
+    restore(path.with_name("backup.db"), path.with_name("again.db"), settings=chosen)
+    with SqliteBackend(path.with_name("again.db"), settings=chosen) as store:
+        assert store.log.threads(SPACE).items
+
+
+@pytest.mark.parametrize(
+    "secret", [7, 1.5, True, ["a passphrase"], Path("key"), object(), b"short", bytearray(31), "", b""]
+)
+def test_what_is_no_secret_is_refused_with_what_is_one(path: Path, secret: object) -> None:
+    with pytest.raises(InvalidInput, match="a passphrase as text, or a key of 32 bytes"):
+        memwell.open(path, secret=secret)  # type: ignore[arg-type]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("secret", ["half a character \ud800", 12345678])
+def test_settings_with_what_is_no_secret_are_refused(path: Path, secret: object) -> None:
+    with pytest.raises(ConfigurationError, match="a secret"):
+        open_backend(path, settings=Settings(secret=secret))  # type: ignore[arg-type]
+
+
+def test_24_bytes_of_a_file_are_plain(tmp_path: Path) -> None:
+    for name in ("a.db", "b.db"):
+        fill(tmp_path / name)
+    one, other = ((tmp_path / name).read_bytes() for name in ("a.db", "b.db"))
+    assert one[16:24] == other[16:24]
+    assert int.from_bytes(one[16:18], "big") in (4096, 8192, 16384, 32768, 1)
+    assert one[24:40] != other[24:40]
+
+
+def test_a_wrong_secret_and_a_damaged_file_name_the_way_out(path: Path) -> None:
+    fill(path)
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(SecretRefused, match="damaged: restore a backup with memwell restore"):
+        SqliteBackend(path, settings=LOCKED).close()
+
+
+def test_a_refused_restore_names_the_backup(path: Path) -> None:
+    fill(path)
+    back_up(path, path.with_name("backup.db"), settings=LOCKED)
+    with pytest.raises(SecretRefused, match=r"backup\.db'") as raised:
+        restore(path.with_name("backup.db"), path.with_name("again.db"), settings=Settings(secret=OTHER))
+    assert raised.value.code == "wrong-backup"
+    assert "the secret that its store had when it was made" in str(raised.value)
+    assert "partial" not in str(raised.value)

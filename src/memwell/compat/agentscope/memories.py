@@ -132,6 +132,10 @@ class Conversation:
         found = iter(self.history) if is_whole else self._at(self._marked(mark, exclude_mark))
         return [from_core(one) for one in found if one.for_model]
 
+    def size(self) -> int:
+        """How many messages ``messages`` returns."""
+        return sum(one.for_model for one in self.history)
+
     def _marked(self, mark: str | None, exclude_mark: str | None) -> int:
         info = self.history.info()
         if info is None:
@@ -383,7 +387,8 @@ class ThreadMemory(MemoryBase):
         return await self._conversation.run(lambda: self._conversation.delete_by_mark(wanted))
 
     async def size(self) -> int:
-        return await self._conversation.run(lambda: len(self.history))
+        """How many messages there are; those that are hidden from models do not count."""
+        return await self._conversation.run(self._conversation.size)
 
     async def clear(self) -> None:
         await self._conversation.run(lambda: self._conversation.replace([], self._conversation.summary()))
@@ -498,7 +503,6 @@ class RedisMemory(_DatabaseMemory):
 
     ``key_prefix`` is one more level of the space. A ``connection_pool`` says where the server is. Of further options
     ``username`` and ``ssl`` are used. ``key_ttl`` raises ``Unsupported``, because conversations do not expire.
-    ``memwell import --format agentscope`` reads the keys that AgentScope wrote.
     """
 
     def __init__(

@@ -163,17 +163,17 @@ def _is_summary(message: Message) -> bool:
 
 
 class ReMeShortTermMemory(InMemoryMemory):
-    """A conversation shortened to ``max_total_tokens``; the task and the handle of every long tool result stay in view.
+    """A conversation shortened to ``max_total_tokens``; the task and every tool result, or its handle, stay in view.
 
     A tool result over ``max_tool_message_tokens`` is shown as a preview with a handle, which ``read_tool_result`` opens; in
     the last ``keep_recent_count`` messages it stays whole as long as everything fits. When that is not enough, old turns
     become a summary, but the last ``keep_recent_count`` messages stay as long as they fit. ``working_summary_mode`` is
     ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored. The
-    task is what a person said first and last. What is no longer among the turns, task and handles, comes before them, and
-    takes at most half of the tokens: a longer task is cut, and of more handles the latest are listed.
+    task is what a person said first and last. The task and the handles of results that are no longer among the turns come
+    before them, and take at most half of the tokens: a longer task is cut, and of more handles the latest are listed.
 
     ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind; without one the sentences
-    that say most are kept. With a ``store_dir`` the long results are also written there for people to read. Other settings
+    that say most are kept. With a ``store_dir`` what has a handle is also written there for people. Other settings
     have no effect. Raises ``InvalidInput`` (a ``ValueError``) for another mode, a limit below 0 and what is no model.
     """
 
@@ -329,7 +329,7 @@ class MessageStorageBase:
 
     async def size(self) -> int:
         """How many messages there are."""
-        return await self._conversation.run(lambda: len(self._conversation.history))
+        return await self._conversation.run(self._conversation.size)
 
     async def known(self, ids: Iterable[str]) -> set[str]:
         """The ids of these that stored messages have."""

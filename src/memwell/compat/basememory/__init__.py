@@ -31,11 +31,11 @@ from memwell.compat.basememory.optimizing import (
     Strategy,
     deep_size,
 )
-from memwell.compat.basememory.storages import DurableStorage, ListStorage, SparseVector, Storage
+from memwell.compat.basememory.storages import ListStorage, SparseVector, Storage
 
 __all__ = [
     "AudioMessage", "BaseChatMessageMemory", "BaseMemory", "CannotOptimize", "ChatMessage", "ChatState", "Compress",
-    "Deduplicate", "DurableStorage", "Evict", "ImageMessage", "ListStorage", "MediaMessage", "NoSuchStorage",
+    "Deduplicate", "Evict", "ImageMessage", "ListStorage", "MediaMessage", "NoSuchStorage",
     "OptimizationReport", "Outcome", "Shelf", "SparseVector", "SparsifyVectors", "Step", "Storage",
     "StoredMessages", "Strategy", "SystemMessage", "TextMessage", "UserState", "VideoMessage", "deep_size",
 ]  # fmt: skip

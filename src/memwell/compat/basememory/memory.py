@@ -19,7 +19,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing
 from memwell.compat.basememory.optimizing import (
     DEFAULT,
     OptimizationReport,
@@ -30,7 +30,6 @@ from memwell.compat.basememory.optimizing import (
     total_bytes,
 )
 from memwell.compat.basememory.storages import (
-    DurableStorage,
     ListStorage,
     Storage,
     add_to,
@@ -66,8 +65,8 @@ class NoSuchStorage(NotFound, KeyError):
 class BaseMemory(Closing):
     """A memory over storages: ``data``, and any others by name. ``memory["messages"]`` and ``memory.messages`` are one.
 
-    ``data`` is the first storage given, or one of our own: in memory, or in ``store``. Iteration goes through ``items``, or
-    through ``data`` without them. A number or a slice in brackets reads ``data``. Raises ``InvalidInput`` for what is no
+    ``data`` is the first storage given, or a ``ListStorage``. Iteration goes through ``items``, or through ``data`` without
+    them. A number or a slice in brackets reads ``data``. Raises ``InvalidInput`` for what is no
     storage, and ``Conflict`` for a name that is reserved.
     """
 
@@ -75,9 +74,6 @@ class BaseMemory(Closing):
         self,
         data: Storage | None = None,
         items: Iterable[Any] | None = None,
-        *,
-        store: Store | None = None,
-        space: SpaceLike = DEFAULT_SPACE,
         **storages: Any,
     ) -> None:
         self._lock = threading.RLock()
@@ -92,7 +88,7 @@ class BaseMemory(Closing):
         elif given:
             self._data = next(iter(given.values()))
         else:
-            self._data = ListStorage() if store is None else DurableStorage(store, "data", space=space)
+            self._data = ListStorage()
         main = {} if any(self._data is one for one in given.values()) else {"data": self._data}
         self._storages = main | given
 
@@ -214,9 +210,6 @@ class BaseMemory(Closing):
         if self._is_closed:
             raise BackendError("the memory is closed and read-only; open another one over the same storage to write")
 
-    aadd_message = asyncify(add_message)
-    aoptimize = asyncify(optimize)
-
 
 # Messages of a chat: text, images, audio, video and notices, and how messages of each class are stored
 
@@ -323,14 +316,30 @@ class MediaMessage(ChatMessage, frozen=True, kw_only=True):
         check_type(self.data, (bytes, NoneType), "the bytes of a medium must be bytes")
 
     def parts(self) -> tuple[Part, ...]:
-        return (self.part(url=self.url, data=self.data, media_type=self.media_type, text=self.text),)
+        return _with_words(self.text, self.part(url=self.url, data=self.data, media_type=self.media_type))
 
     @classmethod
     def fields_from(cls, stored: Message) -> dict[str, Any]:
-        found = next((part for part in stored.parts if isinstance(part, Media)), None)
+        found, words = _medium_of(stored), _words_of(stored)
         if found is None:
-            return {"text": stored.text}
-        return {"url": found.url, "data": found.data, "media_type": found.media_type, "text": found.text}
+            return {"text": words}
+        return {"url": found.url, "data": found.data, "media_type": found.media_type, "text": words}
+
+
+def _with_words(words: str, *media: Media) -> tuple[Part, ...]:
+    """The parts of a message: its words in a part of their own, which every program shows, and its medium."""
+    parts: tuple[Any, ...] = (Text(words), *media) if words else media
+    return parts
+
+
+def _medium_of(stored: Message) -> Media | None:
+    return next((part for part in stored.parts if isinstance(part, Media)), None)
+
+
+def _words_of(stored: Message) -> str:
+    """The words of a stored message. Once they were stored as the text of its medium."""
+    medium = _medium_of(stored)
+    return stored.text or ("" if medium is None else medium.text)
 
 
 class ImageMessage(MediaMessage, frozen=True, kw_only=True):
@@ -418,20 +427,18 @@ def _from_dict(item: dict[str, Any]) -> Message:
     check_json(fields, "a message")
     key = next((one for one in _TEXTS if isinstance(item.get(one), str)), None)
     words = "" if key is None else cast(str, item[key])
-    part: Part = Text(words)
-    if media is not None:
-        url = item.get("url")
-        part = media(url=url if isinstance(url, str) else None, data=data, text=words)
+    url = item.get("url")
+    medium = () if media is None else (media(url=url if isinstance(url, str) else None, data=data),)
     role = _ROLES.get(str(item.get("role", item.get("type"))), Role.HUMAN)
     # The text is stored once, in the part.
     kept = {**fields, key: None} if key is not None else fields
     mark = {"kind": "dict", "fields": kept, "words": key}
-    parts = (part,) if words or media is not None else ()
+    parts = _with_words(words, *medium)
     return message(role, parts, name=sender_of(item), time=_time_of(item) or now(), metadata={MARK: mark})
 
 
 def _time_of(item: dict[str, Any]) -> datetime | None:
-    """The time of a dict's timestamp, in seconds since 1970 or as ISO 8601; None for anything else."""
+    """The time of a dict's timestamp, or None without one. Raises ``InvalidInput`` for a timestamp that is no time."""
     said = item.get("timestamp")
     try:
         if isinstance(said, str):
@@ -440,17 +447,19 @@ def _time_of(item: dict[str, Any]) -> datetime | None:
             return datetime.fromtimestamp(said, UTC)
     except (ValueError, OverflowError, OSError):
         pass
+    if said is not None:
+        raise InvalidInput(f"a timestamp is seconds since 1970 or ISO 8601, not {shown(said)}")
     return None
 
 
 def _to_dict(stored: Message) -> dict[str, Any]:
     mark = cast("Mapping[str, Any]", stored.metadata[MARK])
     fields = dict(cast("dict[str, Any]", mark["fields"]))
-    part = next((one for one in stored.parts if isinstance(one, Image | Audio | Video)), None)
+    medium = _medium_of(stored)
     if mark["words"] is not None:
-        fields[mark["words"]] = stored.text if part is None else part.text
-    if part is not None and part.data is not None:
-        fields["data"] = part.data
+        fields[mark["words"]] = _words_of(stored)
+    if medium is not None and medium.data is not None:
+        fields["data"] = medium.data
     return fields
 
 
@@ -911,17 +920,6 @@ class BaseChatMessageMemory(BaseMemory):
             self._typing_here.discard(user)
             self._stored.stop_typing(user)
         super().close()
-
-    aadd_message = asyncify(add_message)
-    aget_message = asyncify(get_message)
-    aunread = asyncify(unread)
-    aunread_counts = asyncify(unread_counts)
-    aget_unread = asyncify(get_unread)
-    aread = asyncify(read)
-    aheartbeat = asyncify(heartbeat)
-    aoffline = asyncify(offline)
-    aset_typing = asyncify(set_typing)
-    astate_of = asyncify(state_of)
 
 
 def _seconds(value: float, what: str) -> float:

@@ -321,7 +321,8 @@ class Step(Outcome, frozen=True, kw_only=True):
             return f"{head}skipped, {self.skipped}"
         counts = {name: getattr(self, name) for name in ("changed", "lost", "left", "repeats") if getattr(self, name)}
         words = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing changed"
-        return f"{head}{self.items_before} items, now {self.items_after}, {self.saved:,} bytes saved; {words}"
+        items = "1 item" if self.items_before == 1 else f"{self.items_before} items"
+        return f"{head}{items}, now {self.items_after}, {self.saved:,} bytes saved; {words}"
 
 
 class OptimizationReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Storages, which hold the items of a memory: any object with ``__len__`` and ``__getitem__``, or one of two of our own."""
+"""Storages, which hold the items of a memory: any object with ``__len__`` and ``__getitem__``, or a ``ListStorage``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,9 @@ from typing import Any, Protocol, cast, runtime_checkable
 import msgspec
 
 from memwell.errors import InvalidInput, Unsupported
-from memwell.filters import AllOf, Where, id_begins_with
-from memwell.history.reading import key_part
-from memwell.messages import Message, decode_message, encode_message
-from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
-from memwell.storage.protocols import Backend, Entry
-from memwell.storage.registry import Store, shared_backend
-from memwell.values import check_id, check_json, shown
+from memwell.values import shown
 
-_BLOCK = 500
-_OLD_PAGE = 256
-_BOUNDS = "bounds"
-_ROWS_ONLY = "rows"
-"""The key of the bounds that says that all items are rows: earlier versions packed them in pages and in blobs."""
-_TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
+_TEXT, _BYTES = b"s", b"b"
 _WORTH = 0.9
 """Compressing costs time at every read, so it must save a tenth."""
 
@@ -193,18 +182,18 @@ class ListStorage(MutableSequence[Any]):
 
 
 def _read(held: Any) -> Any:
-    return decode_item(zlib.decompress(held)) if type(held) is _Compressed else _copied(held)
+    if type(held) is not _Compressed:
+        return _copied(held)
+    kind, whole = held[:1], zlib.decompress(held[1:])
+    return whole if kind == _BYTES else whole.decode(errors="surrogatepass")
 
 
 def _compressed(item: Any, level: int) -> _Compressed | None:
     if type(item) not in (str, bytes):
         return None
-    try:
-        encoded = encode_item(item)
-    except InvalidInput:
-        return None
-    small = _Compressed(zlib.compress(encoded, level))
-    return small if len(small) < _WORTH * len(encoded) else None
+    kind, whole = (_TEXT, item.encode(errors="surrogatepass")) if isinstance(item, str) else (_BYTES, item)
+    small = _Compressed(kind + zlib.compress(whole, level))
+    return small if len(small) < _WORTH * len(whole) else None
 
 
 def _copied(item: Any) -> Any:
@@ -220,199 +209,6 @@ def _copied(item: Any) -> Any:
 def _refuse_slice(index: object) -> None:
     if isinstance(index, slice):
         raise InvalidInput("one item is put in a place, not several: give an index instead of a slice")
-
-
-class _Bounds(msgspec.Struct, frozen=True):
-    """The numbers of the stored rows: from ``first`` to before ``next``."""
-
-    first: int = 0
-    next: int = 0
-
-
-class DurableStorage(MutableSequence[Any]):
-    """A list of items, which are text, bytes, plain JSON data or ``Message`` s, under a name in a store.
-
-    ``store`` is a path, a URL or an open backend with transactions. Every change is on disk when the call returns, whole
-    or not at all, also with other threads and processes. Raises what ``open_backend`` raises, and ``InvalidInput`` for
-    another kind of item.
-    """
-
-    def __init__(self, store: Store, name: str = "data", *, space: SpaceLike = DEFAULT_SPACE) -> None:
-        self.name = check_id(name, "a storage's name")
-        self._backend: Backend = shared_backend(store)
-        self._kv = self._backend.kv
-        self._space = as_space(space) / "memwell" / f"basememory {key_part(name)}"
-        entry = self._kv.get(self._space, _BOUNDS)
-        if entry is not None and _ROWS_ONLY not in cast("dict[str, Any]", entry.value):
-            self._unpack()
-
-    def _unpack(self) -> None:
-        """Write the pages and blobs of earlier versions as rows."""
-        decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
-        with self._backend.transaction():
-            for page in self._entries(id_begins_with("p")):
-                start = int(page.key[1:]) * _OLD_PAGE
-                for number, row in enumerate(decode(zlib.decompress(cast(bytes, page.value))), start):
-                    if row is not None:
-                        self._kv.put(self._space, _row_key(number), row)
-                self._kv.delete(self._space, page.key)
-            found = self._entries(Where("blob", "exists"))
-            blobs = {entry.key: cast("dict[str, str]", entry.value)["blob"] for entry in found}
-            for key, digest in blobs.items():
-                self._kv.put(self._space, key, zlib.decompress(self._backend.blobs.get(self._space, digest)))
-            for digest in set(blobs.values()):
-                self._backend.blobs.delete(self._space, digest)
-            bounds = self._bounds()
-            self._set_bounds(bounds.first, bounds.next)
-
-    def _entries(self, where: Any = None) -> list[Entry]:
-        return list(paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_BLOCK, cursor=cursor)))
-
-    def _bounds(self) -> _Bounds:
-        entry = self._kv.get(self._space, _BOUNDS)
-        return _Bounds() if entry is None else msgspec.convert(entry.value, _Bounds)
-
-    def __len__(self) -> int:
-        bounds = self._bounds()
-        return bounds.next - bounds.first
-
-    def __bool__(self) -> bool:
-        # An empty storage is still a storage.
-        return True
-
-    def __getitem__(self, index: Any) -> Any:
-        bounds = self._bounds()
-        if isinstance(index, slice):
-            places = range(bounds.first, bounds.next)[index]
-            if not places:
-                return []
-            read = dict(self._numbered(min(places[0], places[-1]), max(places[0], places[-1]) + 1))
-            return [read[number] for number in places]
-        entry = self._kv.get(self._space, _row_key(_number(bounds, index)))
-        # Without an entry it was deleted after the bounds were read: another item may have this position now.
-        return self[index] if entry is None else decode_item(cast(bytes, entry.value))
-
-    def __iter__(self) -> Iterator[Any]:
-        bounds = self._bounds()
-        return (item for _, item in self._numbered(bounds.first, bounds.next))
-
-    def _numbered(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
-        for low in range(start, stop, _BLOCK):
-            high = min(low + _BLOCK, stop)
-            where = AllOf((Where("@id", "ge", _row_key(low)), Where("@id", "lt", _row_key(high))))
-            for entry in self._kv.scan(self._space, where=where, limit=_BLOCK).items:
-                yield int(entry.key[1:]), decode_item(cast(bytes, entry.value))
-
-    def append(self, value: Any) -> None:
-        self.extend([value])
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Add items at the end, all or none."""
-        encoded = [encode_item(value) for value in values]
-        with self._backend.transaction():
-            bounds = self._bounds()
-            for number, one in enumerate(encoded, bounds.next):
-                self._kv.put(self._space, _row_key(number), one)
-            self._set_bounds(bounds.first, bounds.next + len(encoded))
-
-    def _set_bounds(self, first: int, after_last: int) -> None:
-        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last, _ROWS_ONLY: True})
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        _refuse_slice(index)
-        encoded = encode_item(value)
-        with self._backend.transaction():
-            self._kv.put(self._space, _row_key(_number(self._bounds(), index)), encoded)
-
-    def __delitem__(self, index: int | slice) -> None:
-        with self._backend.transaction():
-            places = range(len(self))
-            self.drop(set(places[index]) if isinstance(index, slice) else {places[index]})
-
-    def insert(self, index: int, value: Any) -> None:
-        """Put an item before the one at ``index``."""
-        with self._backend.transaction():
-            items = list(self)
-            items.insert(index, value)
-            self._replace(items)
-
-    def _replace(self, items: Iterable[Any]) -> None:
-        bounds = self._bounds()
-        self._erase(bounds.first, bounds.next)
-        self._set_bounds(0, 0)
-        self.extend(items)
-
-    def drop(self, places: Collection[int]) -> None:
-        """Delete items; later items move up."""
-        with self._backend.transaction():
-            bounds = self._bounds()
-            if set(places) == set(range(len(places))):
-                # Mostly the oldest are dropped, and then no item moves.
-                self._erase(bounds.first, bounds.first + len(places))
-                self._set_bounds(bounds.first + len(places), bounds.next)
-            else:
-                self._replace([item for place, item in enumerate(self) if place not in places])
-
-    def _erase(self, start: int, stop: int) -> None:
-        for number in range(start, stop):
-            self._kv.delete(self._space, _row_key(number))
-
-    def stored_bytes(self) -> int:
-        """The bytes of all keys and values."""
-        pairs = ((one.key, one.value) for one in self._entries())
-        return sum(
-            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in pairs
-        )
-
-    def __repr__(self) -> str:
-        return f"DurableStorage({self.name!r})"
-
-
-def _number(bounds: _Bounds, index: int) -> int:
-    try:
-        return range(bounds.first, bounds.next)[index]
-    except IndexError:
-        raise IndexError(f"there is no item {index}: the storage holds {bounds.next - bounds.first}") from None
-
-
-def _row_key(number: int) -> str:
-    return f"i{number:015d}"
-
-
-def encode_item(item: object) -> bytes:
-    """The item as bytes. Raises ``InvalidInput`` for one that is neither text, bytes, plain JSON data, a ``Message`` nor a
-    ``SparseVector``, or that would not come back equal.
-    """
-    kind = type(item)
-    if kind is str:
-        try:
-            return _TEXT + cast(str, item).encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput(f"an item must not contain lone surrogates: {shown(item)} at {error.start}") from None
-    if kind is bytes:
-        return _BYTES + cast(bytes, item)
-    if isinstance(item, Message):
-        return _MESSAGE + encode_message(item)
-    if isinstance(item, SparseVector):
-        return _VECTOR + msgspec.msgpack.encode(item)
-    check_json(item, "an item")
-    encoded = msgspec.json.encode(item)
-    if msgspec.json.decode(encoded) != item:
-        raise InvalidInput(f"an item must come back as it went in, and a tuple would not: {shown(item)}")
-    return _JSON + encoded
-
-
-def decode_item(encoded: bytes) -> Any:
-    """The item that ``encode_item`` wrote."""
-    kind, body = encoded[:1], encoded[1:]
-    if kind == _TEXT:
-        # Earlier versions stored lone surrogates.
-        return body.decode(errors="surrogatepass")
-    if kind == _BYTES:
-        return body
-    if kind == _MESSAGE:
-        return decode_message(body)
-    return msgspec.msgpack.decode(body, type=SparseVector) if kind == _VECTOR else msgspec.json.decode(body)
 
 
 # Storages of others

@@ -128,11 +128,13 @@ class _Ready:
 
 
 class CacheStorageItem(_Ready, msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One entry of a cache as bytes. ``form`` says what the value was."""
+    """One entry of a cache as bytes. ``form`` says what the value was: of a ``CacheValue`` it is the class."""
 
     key_data: bytes
     value_data: bytes
-    form: Form
+    form: Form | type[Any]
+    serializer: Any = None
+    """What wrote a ``CacheValue``, and reads it."""
 
     @staticmethod
     def build_from_kv(key: Key, value: Any) -> CacheStorageItem:
@@ -144,7 +146,12 @@ class CacheStorageItem(_Ready, msgspec.Struct, frozen=True, gc=False, array_like
 
     @property
     def value(self) -> Any:
-        """The value as bytes, text or new JSON data; of a ``CacheValue`` its serialised bytes."""
+        """The value as it was stored: bytes, text, or new JSON data or a new ``CacheValue``.
+
+        Raises ``StorageError`` when the class of the value cannot be made from its data.
+        """
+        if isinstance(self.form, type):
+            return self.serializer.deserialize(self.value_data, self.form)
         if self.form == "bytes":
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
@@ -177,19 +184,20 @@ def _key_data(key: Key) -> bytes:
     return key.encode(errors="surrogatepass") if isinstance(key, str) else _serialized(key)
 
 
-def _value_parts(value: Any) -> tuple[bytes, Form]:
-    """The value as bytes, and its form."""
+def _value_parts(value: Any) -> tuple[bytes, Form | type[Any], Any]:
+    """The value as bytes, its form, and what reads it if it is an object."""
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(cast("bytes", value)), "bytes"
+        return bytes(cast("bytes", value)), "bytes", None
     if isinstance(value, str):
         try:
-            return value.encode(), "text"
+            return value.encode(), "text", None
         except UnicodeEncodeError as error:
             raise InvalidInput(f"a cached text must not contain lone surrogates: {error}") from None
     if callable(getattr(value, "serialize", None)):
-        return bytes(value.serialize()), "bytes"
+        serializer = getattr(value, "_serializer", None)
+        return bytes(value.serialize()), "bytes" if serializer is None else cast("type[Any]", type(value)), serializer
     check_json(value, "a cached value")
-    return msgspec.json.encode(value), "json"
+    return msgspec.json.encode(value), "json", None
 
 
 class CacheStorage(ABC):

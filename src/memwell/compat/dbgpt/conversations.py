@@ -489,12 +489,20 @@ class StorageConversation(OnceConversation, StorageItem):
             self._conv_storage = InMemoryStorage[Any]()
         return self._conv_storage
 
+    @conv_storage.setter
+    def conv_storage(self, storage: AnyStorage | Store) -> None:
+        self._conv_storage = _as_storage(storage)
+
     @property
     def message_storage(self) -> AnyStorage:
         """The storage of the messages."""
         if self._message_storage is None:
             self._message_storage = InMemoryStorage[Any]()
         return self._message_storage
+
+    @message_storage.setter
+    def message_storage(self, storage: AnyStorage | Store) -> None:
+        self._message_storage = _as_storage(storage)
 
     @property
     def message_ids(self) -> list[str]:

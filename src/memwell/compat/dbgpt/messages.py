@@ -226,14 +226,19 @@ class ModelMessage:
         return [ModelMessage(one.type, one.content, one.round_index) for one in messages if one.pass_to_model]
 
     @staticmethod
-    def to_common_messages(messages: Iterable[ModelMessage], support_system_role: bool = True) -> list[dict[str, Any]]:
-        """The messages that models may see, in OpenAI's shape.
+    def to_common_messages(
+        messages: Iterable[ModelMessage], convert_to_compatible_format: bool = False, support_system_role: bool = True
+    ) -> list[dict[str, Any]]:
+        """The messages that models may see, in OpenAI's shape; the last of the user at the end if it is to be compatible.
 
         Raises ``InvalidInput`` for an unknown role and for a system message where there is no such role.
         """
         given = list(messages)
         if not support_system_role and any(one.role == ModelMessageRoleType.SYSTEM for one in given):
             raise InvalidInput("Current model not support system role")
+        last = max((at for at, one in enumerate(given) if one.role == ModelMessageRoleType.HUMAN), default=-1)
+        if convert_to_compatible_format and last >= 0:
+            given.append(given.pop(last))
         return to_openai([to_core(_class_of(one.role)(one.content)) for one in given])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from types import NoneType
@@ -16,13 +17,14 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
-from memwell.knowledge.answers import holds_secret, quoting
+from memwell.knowledge.answers import by_itself, holds_secret, quoting, replied
 from memwell.knowledge.asking import lacks_measure
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
-from memwell.language.asking import asks_about_past, is_question, only_asks
+from memwell.language.asking import asked_part, asks_about_past, coverage, is_question, only_asks
 from memwell.language.claims import claims, in_jest
+from memwell.language.entities import FIRST_NAMES, entities
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.answering import no_longer_true, telling, telling_of
@@ -70,6 +72,13 @@ _REQUESTS = re.compile(
     "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
     re.I,
 )
+_MAKES = re.compile(
+    r"\W*(?:please\s+|(?:can|could|would) you\s+(?:please\s+)?)?(?:write|draft|compose|translate|rewrite|rephrase|proofread"
+    r"|help|recommend|suggest|imagine|tell (?:me|us) an? (?:\w+ )?(?:joke|story|riddle|poem))\b"
+    "|(?:请|能不能|可以)*(?:你|您|帮我?|给我|为我)*(?:写|翻译|推荐|润色|改写|续写|起个?名|讲个?(?:笑话|故事))",
+    re.I,
+)
+"""A request for something that a model makes, and that is not looked up."""
 _STATES = re.compile(
     r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our|is|are|was|were|has|have|had|got|will|\w{3,}ed)\b|['’](?:s|re|ll) |[我咱]|"
     "[\u4e00-\u9fff].*(?:[是了有在要每会把被给过]|改到|推迟)",
@@ -82,6 +91,19 @@ _ASKS_ABOUT_ME = re.compile(
     "|关于我.{0,3}[你您].{0,3}(?:知道|了解|记得)|[你您]对我.{0,3}(?:知道|了解|记得)",
     re.I,
 )
+_TO_WHOM = re.compile(r"\b(?:tell|give|show|teach|explain to|let) (?:me|us)\b|(?:告诉|给|教|跟)我", re.I)
+_GENERALLY = re.compile(
+    r"\b(?:how|what|where|when) (?:do|can|should|could|would|must) (?:I|we) (?!live|work|have|like|own)"
+    "|我们?(?:该|要|应该)?(?:怎么|如何)",
+    re.I,
+)
+_PRIVATE = re.compile(
+    r"\b(?:I|I['’]\w+|we|me|my|mine|us|our|ours|myself|he|she|him|her|his|hers|remember|said|say|told|mentioned|talk\w*|yesterday)\b"
+    "|[我咱俺他她]|记得|说过|聊过?|提过|昨天",
+    re.I,
+)
+"""A question about the user, their people or the conversation: only what is known answers it."""
+_BEARS = 0.25  # The share of a question that a document which speaks of it has
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
@@ -385,8 +407,15 @@ class ConversationChain:
         before = system.memory.last(2 * _PASSAGES)
         [asked] = system.memory.add(human(question))
         _remember(system)
-        reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
-        answer = Answer(question, reply, supported=False, extractive=True) if reply else _answer(system, asked, before)
+        noted = _NOTED[en_or_zh(question)] if _tells(question) else ""
+        # A secret is not sent to a model.
+        own = noted if system.llm is None or holds_secret(question) else ""
+        if reply := _greeting(question) or own:
+            answer = Answer(question, reply, supported=False, extractive=True)
+        elif system.llm is not None and (noted or _MAKES.match(question)):
+            answer = replied(system.llm, question, history=before, otherwise=noted)
+        else:
+            answer = _answer(system, asked, before)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -399,7 +428,9 @@ class ConversationChain:
 
 
 def _greeting(text: str) -> str:
-    """The reply to a message that only greets, thanks or takes leave; nothing for others."""
+    """The reply to a message that only greets, thanks, takes leave, or has no word and asks nothing; nothing for others."""
+    if not any(char.isalnum() or char in "?？" for char in text):
+        return "🙂"
     said = text.strip().strip(".!,~。！，～ ")
     return next((reply for greeting, reply in _GREETINGS if re.fullmatch(greeting, said, re.I)), "")
 
@@ -435,15 +466,34 @@ def _is_statement(text: str) -> bool:
 
 def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Message]) -> Answer:
     """The answer to a message from the documents, and from what the user said before it."""
-    question, memory = asked.text, system.engine.memory
+    question, memory = _asking(asked.text), system.engine.memory
     about_me = _ASKS_ABOUT_ME.search(question) is not None
-    stating = telling_of(memory)[-_MOST_STATED:] if about_me else telling(memory, question)
-    known = [_found(one, question) for one in stating if _is_heard(system, one)]
-    recalled = _recalled(system, asked)
+    heard = partial(_is_heard, system)
+    stating = telling_of(memory, heard=heard)[-_MOST_STATED:] if about_me else telling(memory, question, heard)
+    known = [_found(one, question) for one in stating]
+    recalled = _recalled(system, asked, question)
     said = [_found(one, question) for one in sorted(recalled, key=lambda one: (one.time, one.id), reverse=True)]
-    answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said, known=known)
+    whole = question if system.llm is None else asked.text
+    chat = system.llm if not known and _is_general(system, question, said) else None
+    if chat is not None and all(coverage(question, one.text) < _BEARS for one in said):
+        return by_itself(chat, asked.text, history=before)
+    answer = system.vectorstore.answer(whole, limit=_PASSAGES, history=before, said=said, known=known)
+    if chat is not None and not answer.supported and not answer.extractive:
+        # The model found nothing in what was said.
+        return by_itself(chat, asked.text, history=before)
     # A fact is as current as the facts are.
     return answer if known or asks_about_past(question) else _current(answer, recalled)
+
+
+def _is_general(system: IntelligentMemorySystem, question: str, said: Sequence[Found]) -> bool:
+    """Whether a question is about the world: not about the user, someone they know, or what a document speaks of."""
+    if holds_secret(question) or _PRIVATE.search(_GENERALLY.sub(" ", _TO_WHOM.sub(" ", question))):
+        return False
+    names = [one.text for one in entities(question) if one.kind in ("person", "unknown")]
+    if any(name in FIRST_NAMES or any(name in one.text for one in said) for name in names):
+        return False
+    passages = system.vectorstore.recall(question, limit=_PASSAGES)
+    return all(coverage(question, f"{one.citation.title} {one.text}") < _BEARS for one in passages)
 
 
 def _is_heard(system: IntelligentMemorySystem, one: Recalled) -> bool:
@@ -451,16 +501,32 @@ def _is_heard(system: IntelligentMemorySystem, one: Recalled) -> bool:
     return one.trust == "user" and one.session in ("", system.memory.thread.id) and _is_statement(one.text)
 
 
-def _recalled(system: IntelligentMemorySystem, asked: Message) -> list[Recalled]:
+def _asking(text: str) -> str:
+    """The questions of a message that also states something; others whole."""
+    asks = [one.text.strip() for one in sentences(text) if only_asks(one.text)]
+    return " ".join(asks) if asks else text
+
+
+def _stated(text: str) -> str:
+    """A message without its questions; one that only asks whole."""
+    whole = text
+    for one in reversed(sentences(text)):
+        if only_asks(one.text):
+            text = text[: one.start] + text[one.end :]
+    return text.strip() or whole
+
+
+def _recalled(system: IntelligentMemorySystem, asked: Message, question: str) -> list[Recalled]:
     """What the user said before that may answer a message, the best first, without jests."""
-    hits = system.engine.recall(asked.text, limit=_RECALLED, where=_heard_in(system.memory.thread.id))
-    heard = [one for one in hits if one.id != asked.id and _is_heard(system, one) and not in_jest(one.text)]
+    hits = system.engine.recall(asked_part(question), limit=_RECALLED, where=_heard_in(system.memory.thread.id))
+    own = asked.id if question == asked.text else ""
+    heard = [one for one in hits if one.id != own and _is_heard(system, one) and not in_jest(one.text)]
     jests = {one.id for one in hits if in_jest(one.text)}
-    over = no_longer_true(system.engine.memory, asked.text)
+    over = no_longer_true(system.engine.memory, question, partial(_is_heard, system))
     by_id = {one.id: one for one in heard if one.superseded_by not in jests and one.id not in over}
     # What is outdated answers only if what is so now does.
     newest = {id_: _newest(by_id, id_) for id_ in by_id}
-    return [one for one in by_id.values() if not (new := newest[one.id]) or not lacks_measure(asked.text, new.text)]
+    return [one for one in by_id.values() if not (new := newest[one.id]) or not lacks_measure(question, new.text)]
 
 
 def _heard_in(session: str) -> Filter:
@@ -488,7 +554,8 @@ def _newest(by_id: Mapping[str, Recalled], id_: str) -> Recalled | None:
 
 def _found(one: Recalled, question: str) -> Found:
     name = _NAMES[en_or_zh(question)][not one.session]
-    return Found(one.id, one.text, 0.0, Citation(one.id, "", name, 0, len(one.text)), {}, {}, question)
+    text = _stated(one.text)
+    return Found(one.id, text, 0.0, Citation(one.id, "", name, 0, len(text)), {}, {}, question)
 
 
 def _source_document(one: Found) -> SourceDocument:

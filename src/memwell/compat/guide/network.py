@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,8 +13,7 @@ from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, a
 from memwell.errors import InvalidInput
 from memwell.language.words import en_or_zh
 from memwell.longterm.memory import HasMemory, Memory, MemoryLike
-from memwell.messages import Message
-from memwell.models.ports import ChatModel, as_chat_model
+from memwell.models.ports import ChatModel, prompted
 from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import Backend
 from memwell.values import shown
@@ -221,11 +220,4 @@ def _chat_model(model: Any) -> ChatModel | None:
     generate = getattr(model, "invoke", None) or getattr(model, "generate", model)
     if not callable(generate):
         raise InvalidInput(f"base_model must have a method generate, be a function or a ChatModel, not {shown(model)}")
-
-    def answer(messages: Sequence[Message]) -> Any:
-        *before, asked = (one.text for one in messages)
-        given = "\n\n".join(before)
-        found: Any = generate(f"{given}\n\n{'用户：' if en_or_zh(asked) == 'zh' else 'User: '}{asked}")
-        return found if isinstance(found, str) else getattr(found, "text", None) or getattr(found, "content", None)
-
-    return as_chat_model(answer, name=type(model).__name__)
+    return prompted(generate, type(model).__name__)

@@ -368,7 +368,7 @@ def _zip_type(head: bytes) -> str:
     """The media type of a zip file; by the names in its beginning when only that is given."""
     try:
         if head.count(b"PK\x01\x02") > MOST_MEMBERS:
-            raise zipfile.BadZipFile("a list of so many names is not worth its memory")
+            raise zipfile.BadZipFile("its list of names is too long")
         with zipfile.ZipFile(io.BytesIO(head)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, IndexError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TypeAlias
@@ -13,6 +13,8 @@ import msgspec
 from memwell.language.claims.relations import (
     EVENT,
     FAVOURITE,
+    NICKNAME,
+    PAST,
     PLAN,
     RELATIONS,
     USER,
@@ -23,6 +25,7 @@ from memwell.language.claims.relations import (
     relation_of,
     timing_of,
 )
+from memwell.language.claims.spelling import spelt
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
 
@@ -31,6 +34,7 @@ __all__ = [
     "RELATIONS",
     "USER",
     "Claim",
+    "Reader",
     "Relation",
     "claims",
     "corrects",
@@ -50,6 +54,11 @@ _LATIN = re.compile("[A-Za-z]").search
 _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )
+# How the words of a plan end that go on with what is no part of it, and verbs that alone are no plan.
+_LEFT_OPEN = re.compile(
+    r"(?:\s+(?:in|on|at|since|for|from|by|until|till|of|to|with))?\s+(?:the|an?)\Z|\s+(?:at|of|from|with)\Z"
+).sub
+_SAYS_NOTHING = frozenset("start starting begin beginning go going come coming be do get have make take".split())
 _LONGEST_OBJECT = 120
 _LONGEST_PRECEDING = 400
 # What does not belong into a profile: words for secrets, and numbers as long as those of cards.
@@ -97,6 +106,43 @@ _MAY_TAKE_BACK = re.compile(
     r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不|不[，,])[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
+_LEADS = (
+    r"(?:(?:oh|ah|ugh|argh|er+|um+|sorry|no|nope|wait|well|actually|rather|hang on|hold on|"
+    r"(?P<sure>oops|whoops|typo|correction|my (?:bad|mistake)|I mean|I meant|make that|scratch that))\b[\s,.!:;…—–-]*)+"
+)
+_LEADS_ZH = (
+    r"(?:(?:[哦噢啊哎呃嗯]|抱歉|不好意思|对不起|不对|不是|不|(?P<sure_zh>(?:我?(?:刚才|刚刚)?[说打写讲记搞弄])?错了?|更正(?:一下)?|口误"
+    r"|手滑|我是说|应该是|准确地?说))[，,。.！!：:…\s]*)+"
+)
+_VALUE = r"[^\s,.;:!?，。！？、；：][^,;!?，。！？、；：]{0,39}?"
+_BARE = re.compile(
+    rf"\s*(?:{_LEADS}(?:not [^,.;!?]{{1,40}}[,;:—–-]+\s*)?|(?:no,? )?not [^,.;!?]{{1,40}}[,;:—–-]+\s*(?:but )?|\*\s?)"
+    rf"(?:(?:it['’]s|that['’]s|an?|the|in|at|on|for|from|to) )*(?P<value>{_VALUE})[.!\s]*\Z"
+    rf"|\s*(?P<first>{_VALUE})[,.]? (?:sorry|I meant?|typo|oops|my (?:bad|mistake)|correction)[.!\s]*\Z"
+    rf"|\s*{_LEADS_ZH}(?:是|叫|在|对)?(?P<value_zh>{_VALUE})[。.！!\s]*\Z"
+    rf"|\s*(?P<first_zh>{_VALUE})[，,](?:抱歉|不好意思|对不起|[说打写讲记]错了)[。.！!\s]*\Z",
+    re.IGNORECASE,
+).match
+"""A text that only gives a value, with words of correction before or behind it."""
+_NO_VALUE = re.compile(
+    r"(?:i|you|he|she|it|we|they|this|that|there|what|who|not|never|nothing|thanks?|please|yes|yeah|no|ok(?:ay)?|sure|my|your"
+    r"|forget|ignore|wrong|again|too|really|just)\b|.*(?:['’](?:m|re|ve|ll)|n['’]t)\b|.*\b(?:is|are|was|were|am|have|has|had|do|does)\b"
+    "|.*[我你您他她它这那谁啥吗呢吧了的]|(?:谢|没|不|是|好|可以|对|算|忘|别|再|也|都)",
+    re.IGNORECASE,
+).match
+_NUMBER = re.compile(
+    r"\d{1,3}|(?:[a-z]+teen|[a-z]+ty(?:[ -][a-z]+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    "|[一二三四五六七八九十两百]+",
+    re.IGNORECASE,
+).fullmatch
+_DAY_ZH = re.compile(r"[\d一二三十廿]{1,3}[号日]").fullmatch
+_IT = re.compile(r"\b(?:it|that|them)(?=[.!\s]*\Z)|(?:它们?|这个|那个)(?=[。！!\s]*\Z)", re.IGNORECASE).sub
+_TRANSFERRED = re.compile(r"\b(?:transferred|reassigned|posted) to\b", re.IGNORECASE).search
+_NAMES = frozenset(
+    "name lives_in works_at works_in from studies_at studies_in graduated_from pet visited speaks".split()
+)
+_CLOSED = frozenset("age birthday diet email name nationality phone speaks".split())
+"""Relations whose rules know a value when they see one."""
 in_jest = re.compile(
     r"\W*(?:(?:ha)+h?\W+|lol\W+|oh\W+|no[,.!…]\W*|nah\W+)*(?:I['’]?m |I was |that was |it was )?(?:just |only |all )?"
     r"(?:(?:kidding|joking|jk)\b(?! aside)|(?:pulling|messing|teasing)\b.{0,12}\byou\b|a joke(?=\W*(?:\Z|[,.!])))|"
@@ -121,7 +167,19 @@ _REFERS = re.compile(
     r"|(?:[哦唉啊哎嗯对][，,]?|对了[，,]|后来|不过|但是?|可惜|而且)?[他她](?!们|俩)",
     re.IGNORECASE,
 ).match
+_CANCELS = re.compile(
+    r"\W*(?:(?:but|so|and|sadly|unfortunately|oh no|ugh)\b[,! ]*)*(?:my|the|our) [a-z]+(?:['’]s| is| was| got| has)"
+    r"(?: just| been)* (?:cancell?ed|called off)\b"
+    "|(?:我的?|可惜)?(?:航班|机票|车票|行程|高铁票?|火车票?|旅行|出差|酒店)(?:被|都|临时|已经|又)*(?:取消|退|停飞)掉?了",
+    re.IGNORECASE,
+).match
+"""How a text begins that says that nothing will come of the plan before it."""
+_NICKNAMES = re.compile(
+    r"\b(?:calls? me|nicknam\w+|goe?s? by|knows? me as)\b[^,.;]*\Z|(?:[叫喊]我|称呼?我|外号|绰号|小名)[^，。]*\Z",
+    re.IGNORECASE,
+).search
 _LONGEST_RUN = 2_000
+_LONGEST_BARE, _MOST_BARE_WORDS = 80, 4
 
 
 def corrects(text: str) -> str:
@@ -133,29 +191,59 @@ def corrects(text: str) -> str:
         return "surely"
     if _DISOWNS(text):
         return "likely"
-    return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
+    return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) or _bare(text)[0] else ""
 
 
 def follows(text: str) -> str:
-    """Whether a text is understood by what the same person said before it, as ``corrects`` says: or has *she*."""
-    return corrects(text) or ("likely" if _REFERS(text) else "")
+    """Whether a text is understood by what the same person said before it: a correction, an end, or who *she* is."""
+    return corrects(text) or ("likely" if _REFERS(text) or _CANCELS(text) else "")
 
 
 def claims(
-    text: str, *, speaker: str = "", time: datetime, preceding: tuple[str, datetime] | None = None
+    text: str,
+    *,
+    speaker: str = "",
+    time: datetime,
+    preceding: tuple[str, datetime] | None = None,
+    reader: Reader | None = None,
 ) -> list[Claim]:
     """What a text says about its speaker and people it names, in the order of the text; doubtful claims are left out.
 
     ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before,
-    and when: "Sorry, I meant Leicester" and "She works there too" are understood by it. Raises ``InvalidInput`` for a text
-    or speaker that is no string and a time that is no datetime.
+    and when: "Sorry, I meant Leicester" and "She works there too" are understood by it. ``reader`` is a model that reads
+    English texts too: what only the rules read is left out where it is against it, and what it is sure of is added. Raises
+    ``InvalidInput`` for a text or speaker that is no string and a time that is no datetime.
     """
-    if preceding is not None and follows(check_text(text, "a text")):
+    written = spelt(check_text(text, "a text")[:LOOKED_AT])
+    found = _claims(written.text, speaker, time, preceding, reader)
+    if written.shouted:
+        found = [msgspec.structs.replace(one, subject=_titled(one.subject), object=_named(one)) for one in found]
+    if written.places is None:
+        return found
+    spans = [(one, *written.written(one.start, one.end)) for one in found]
+    return [msgspec.structs.replace(one, start=start, end=end) for one, start, end in spans]
+
+
+def _named(claim: Claim) -> str:
+    """The object of a claim that was read in small letters instead of capitals."""
+    relation = relation_of(claim.relation)
+    is_name = claim.relation in _NAMES or (relation is not None and relation.people)
+    return _titled(claim.object) if is_name else claim.object
+
+
+def _titled(words: str) -> str:
+    return words if words.startswith(USER) else words.title()
+
+
+def _claims(
+    text: str, speaker: str, time: datetime, preceding: tuple[str, datetime] | None, reader: Reader | None
+) -> list[Claim]:
+    if preceding is not None and follows(text):
         said = _correcting(text, speaker, time, *preceding) if corrects(text) else []
-        said = said or (_following(text, speaker, time, preceding[0]) if _REFERS(text) else [])
+        said = said or (_following(text, speaker, time, preceding[0]) if _REFERS(text) or _CANCELS(text) else [])
         if said:
             return said
-    if corrects(check_text(text, "a text")) == "maybe" and _HAN(text) and "我" not in text:
+    if corrects(text) == "maybe" and _HAN(text) and "我" not in text:
         # 不是，在小米 answers a question, and does not say of whom.
         return []
     moment = as_utc(time, "time")
@@ -164,19 +252,21 @@ def claims(
     taken_out: list[tuple[str, str, str]] = []
     """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
     english: Reader | None = None
-    for start, _, sentence in _runs(check_text(text, "a text")[:LOOKED_AT]):
+    likely = None if reader is None or not _LATIN(text) else list(reader(text))
+    for start, end, sentence in _runs(text):
         if english is None and _LATIN(sentence):
             # One for the text: a sentence may correct the one before it, or be about the person in it.
             english = _english()()
         # A clause may state several claims; its time is read once.
         timings: dict[tuple[int, int, str, bool], Timing] = {}
-        for found in _read(sentence, english):
+        for found in _read(sentence, english, _within(likely, start, end)):
             clause = (found.start, found.end, found.kind, found.lasting)
             if clause not in timings:
                 words = sentence[found.start : found.end]
                 timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
+                claim = _specified(claim, text, stated)
                 key = (claim.subject, claim.relation, claim.object.casefold())
                 if not claim.confidence:
                     taken_out.append(key)
@@ -192,10 +282,44 @@ def claims(
     for gone in taken_out:
         for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
+    named = {one.subject for one in stated.values() if one.relation == "name" and one.confidence != NICKNAME}
+    stated = {key: one for key, one in stated.items() if one.confidence != NICKNAME or one.subject not in named}
+    return sorted(_agreeing(stated, text, who), key=lambda claim: (claim.start, claim.end))
+
+
+def _agreeing(stated: Mapping[tuple[str, str, str], Claim], text: str, speaker: str) -> list[Claim]:
+    """The claims of a text as they are meant together."""
     gone = {one.object for one in stated.values() if one.relation == "pet" and one.negated}
     # Of a pet that is no more, nothing is stated.
     kept = [one for one in stated.values() if one.relation != "kind" or one.subject not in gone]
-    return sorted(kept, key=lambda claim: (claim.start, claim.end))
+    named = [one for one in kept if one.relation == "kind" and (speaker, "pet", one.subject.casefold()) in stated]
+    kinds = {one.object for one in named}
+    works = {one.subject for one in kept if one.relation == "works_in"}
+    return [
+        # Who works in Boston and is transferred to Denver works there.
+        msgspec.structs.replace(one, relation="works_in")
+        if one.relation == "lives_in" and one.subject in works and _TRANSFERRED(text, one.start, one.end)
+        else one
+        for one in kept
+        # In "My cat is called Tim. Can my cat eat fish?" there is one cat.
+        if not (one.object in kinds and _is_mine(one, text))
+    ]
+
+
+def _specified(claim: Claim, text: str, stated: Iterable[tuple[str, str, str]]) -> Claim:
+    """The claim: a nickname as one, and the end of a plan with the words in which that was stated, without its time."""
+    if claim.relation == "name" and _NICKNAMES(text, claim.start, text.rfind(claim.object, 0, claim.end)):
+        return msgspec.structs.replace(claim, confidence=NICKNAME)
+    if claim.relation != "plans" or not claim.negated:
+        return claim
+    same = (one for one in stated if one[:2] == (claim.subject, claim.relation) and one[2])
+    words = next((one[2] for one in same if claim.object.casefold().startswith(one[2])), "")
+    return msgspec.structs.replace(claim, object=claim.object[: len(words)]) if words else claim
+
+
+def _is_mine(claim: Claim, text: str) -> bool:
+    """Whether a pet is only spoken of as the speaker's, without a name: *my cat*."""
+    return claim.relation == "pet" and text[claim.start : claim.end].lower().startswith(("my ", "our "))
 
 
 def _is_taken_out(one: tuple[str, str, str], gone: tuple[str, str, str]) -> bool:
@@ -222,8 +346,82 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
         found |= {_stated(one): one for one in taken}
     elif {claim.negated for claim in found.values()} != {True, False}:
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.
-        return []
+        given = (text, speaker, time, preceding[-_LONGEST_PRECEDING:], as_utc(since, "time"))
+        return _replaced(*given) or _reversed(*given)
     return [_moved(claim, len(before), len(text), as_utc(since, "time")) for claim in found.values()]
+
+
+def _bare(text: str) -> tuple[str, bool]:
+    """The value of a text that is nothing else but a correction, and whether it surely is one; empty for others."""
+    found = _BARE(text) if len(text) <= _LONGEST_BARE else None
+    if found is None:
+        return "", False
+    value = found["value"] or found["first"] or found["value_zh"] or found["first_zh"]
+    is_value = not _NO_VALUE(value) and len(value.split()) <= _MOST_BARE_WORDS
+    return (value if is_value else ""), bool(found["sure"] or found["sure_zh"] or found["first"] or found["first_zh"])
+
+
+def _replaced(text: str, speaker: str, time: datetime, before: str, since: datetime) -> list[Claim]:
+    """The last statement with a bare value in place of its value of the same kind, and what that takes back.
+
+    The value is of the same kind when the statement, read with it, says the same with it: "I'm 45." and "Sorry, 44".
+    """
+    value, sure = _bare(text)
+    for claim in reversed(claims(before, speaker=speaker, time=time)) if value else ():
+        at = before.find(claim.object, claim.start) if claim.object and not claim.negated else -1
+        number = _NUMBER(claim.object) is not None
+        new = value.rstrip("岁") if number else value
+        if _DAY_ZH(new) and "月" in claim.object:
+            # 5月8号。不对，9号。
+            new = claim.object[: claim.object.index("月") + 1] + new
+        if at < 0 or number != (_NUMBER(new) is not None) or not _is_alike(claim, new, sure=sure):
+            continue
+        changed = f"{before[:at]}{new}{before[at + len(claim.object) :]}"
+        if bool(_HAN(new)) != bool(_HAN(claim.object)):
+            changed = _PLAINLY[claim.relation][_HAN(new) is not None].format(new) if claim.relation in _PLAINLY else ""
+        for one in claims(changed, speaker=speaker, time=time):
+            if (one.subject, one.relation, one.object, one.negated) == (claim.subject, claim.relation, new, False):
+                place = {"start": 0, "end": len(text)}
+                gone = msgspec.structs.replace(claim, negated=True, valid_from=since, valid_to=None, **place)
+                return [gone, msgspec.structs.replace(one, **place)]
+    return []
+
+
+_PLAINLY = {
+    "lives_in": ("I live in {}.", "我住在{}。"), "works_at": ("I work at {}.", "我在{}工作。"),
+    "works_in": ("I work in {}.", "我在{}工作。"), "name": ("My name is {}.", "我叫{}。"),
+    "from": ("I come from {}.", "我来自{}。"), "studies_at": ("I study at {}.", "我在{}读书。"),
+    "occupation": ("I am a {}.", "我是{}。"), "allergic_to": ("I am allergic to {}.", "我对{}过敏。"),
+}  # fmt: skip
+"""How a value in the other language than the statement that it corrects is read: "I live in Lyon." and 不对，是南京."""
+_TASTES = {"likes": "dislikes", "dislikes": "likes"}
+
+
+def _reversed(text: str, speaker: str, time: datetime, before: str, since: datetime) -> list[Claim]:
+    """The opposite of the last taste that was stated, and what that takes back: "I love jazz." and "No, I hate it"."""
+    for claim in reversed(claims(before, speaker=speaker, time=time)):
+        if claim.relation in _TASTES and not claim.negated:
+            said = claims(_IT(claim.object.replace("\\", r"\\"), text), speaker=speaker, time=time)
+            place = {"start": 0, "end": len(text)}
+            return [
+                msgspec.structs.replace(changed, **place)
+                for one in said
+                if (one.subject, one.relation, one.negated) == (claim.subject, _TASTES[claim.relation], False)
+                and one.object.casefold() == claim.object.casefold()
+                for changed in (msgspec.structs.replace(claim, negated=True, valid_from=since, valid_to=None), one)
+            ]
+    return []
+
+
+def _is_alike(claim: Claim, value: str, *, sure: bool) -> bool:
+    """Whether a value may stand for another by its looks: a name for a name; what is no name only where that is sure."""
+    if value.casefold() == claim.object.casefold():
+        return False
+    if bool(_HAN(value)) != bool(_HAN(claim.object)):
+        return claim.relation in _PLAINLY
+    if claim.relation in _CLOSED or _HAN(value):
+        return True
+    return claim.object[0].isupper() == value[0].isupper() and (sure or value[0].isupper())
 
 
 def _following(text: str, speaker: str, time: datetime, preceding: str) -> list[Claim]:
@@ -258,10 +456,64 @@ def _runs(text: str) -> list[TextSpan]:
     return joined
 
 
-def _read(sentence: str, english: Reader | None) -> Iterable[RuleMatch]:
+_DOUBTED, _SURE = 0.1, 0.98
+"""What a reader gives less than this is left out although a rule reads it; what it gives more is read without a rule."""
+_NOT_DOUBTED = frozenset(("kind", "believes", "works_in", "studies_in", "name"))
+"""What a reader does not know of, or less of than the rules."""
+_LEFT_TO_RULES = frozenset(("favourite", "email", "phone"))
+_ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
+
+
+def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
+    """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
+    kept = [
+        one
+        for one in matches
+        if not one.confidence
+        or one.relation in _NOT_DOUBTED
+        # What says that a pet died says it of nothing else.
+        or (one.negated and one.relation == "pet")
+        or one.relation.startswith(FAVOURITE)
+        or not _has_object(one, sentence)
+        or any(_is_same(_placed(one, sentence), other) and other.confidence >= _DOUBTED for other in likely)
+    ]
+    added = (one for one in likely if one.confidence >= _SURE and one.relation not in _LEFT_TO_RULES)
+    return kept + [one for one in added if not any(_is_same(_placed(other, sentence), one) for other in kept)]
+
+
+def _has_object(one: RuleMatch, sentence: str) -> bool:
+    """Whether the sentence has the object: not of an end of all values, nor of "gluten" that a rule reads in "coeliac"."""
+    return one.object in sentence if one.object else one.object_start < one.object_end
+
+
+def _placed(one: RuleMatch, sentence: str) -> RuleMatch:
+    """The match with the place of its object, where a rule gives the words alone."""
+    at = sentence.find(one.object) if one.object else -1
+    return one if at < 0 else one._replace(object_start=at, object_end=at + len(one.object))
+
+
+def _is_same(one: RuleMatch, other: RuleMatch) -> bool:
+    """Whether two matches are of the same object, in the same or a like relation, and both over or not."""
+    pair = {one.relation, other.relation}
+    alike = len(pair) == 1 or any(pair <= some for some in _ALIKE)
+    over = one.negated or one.kind == PAST
+    if not alike or over != other.negated:
+        return False
+    if not (one.object_end and other.object_end):
+        return over
+    return one.object_start < other.object_end and other.object_start < one.object_end
+
+
+def _within(likely: Sequence[RuleMatch] | None, start: int, end: int) -> list[RuleMatch] | None:
+    """What a reader found in a sentence of the text, placed in that sentence; None without a reader."""
+    return None if likely is None else [one.moved(-start) for one in likely if start <= one.object_start < end]
+
+
+def _read(sentence: str, english: Reader | None, likely: Sequence[RuleMatch] | None) -> Iterable[RuleMatch]:
     if _HAN(sentence):
         return _chinese()(sentence)
-    return english(sentence) if english is not None and _LATIN(sentence) else ()
+    found = english(sentence) if english is not None and _LATIN(sentence) else ()
+    return found if likely is None else _weighed(list(found), likely, sentence)
 
 
 @cache
@@ -282,6 +534,9 @@ def _chinese() -> Reader:
 
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
+    if found.relation == "plans" and not found.negated:
+        words = _LEFT_OPEN("", words)
+        words = "" if words.lower() in _SAYS_NOTHING else words
     # An end without an object ends every value: "I quit my job".
     ends_all = found.negated and not found.object and found.object_start == found.object_end
     if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):

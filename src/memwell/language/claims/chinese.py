@@ -35,15 +35,9 @@ from memwell.language.claims.relations import (
     RuleMatch,
 )
 from memwell.language.entities import is_a_word
-from memwell.language.patterns import LazyPattern
 
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
-_BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
-
-_SOFTENED = LazyPattern("挺|蛮|好喜|还是|是很|是非常").search
-_LONGEST_CLAUSE = 200
-_MOST_PREDICATES = 3
-_NEAR = 60
+_LONGEST_CLAUSE, _MOST_PREDICATES, _NEAR = 200, 3, 60
 _RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
@@ -102,11 +96,7 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = False
-        sentence = clauses.MENTIONS_AGAIN(
-            lambda said: f"{said['what']:，>{said.end('what') - said.start()}}".ljust(len(said[0]), "。"), sentence
-        )
-        plain = clauses.DOCTOR(lambda said: "，" * len(said[0]), clauses.FULL_STOP("。", sentence))
-        self.text = _without_quotes(plain) if clauses.QUOTE(plain) else plain
+        self.text = clauses.cleaned(sentence)
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
         self.people: list[_Who] = []
@@ -209,7 +199,7 @@ class _Said:
         check = TYPES.get(last.relation)
         if check is not None and not check(words):
             return False
-        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not _BACK(words))
+        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not clauses.NO_RETURN(words))
 
     def _keep_pet(self, one: RuleMatch) -> None:
         """A pet by its name and kind if the name is before its kind or follows at once."""
@@ -361,18 +351,13 @@ class _Said:
         later = last.relation in clauses.CHANGING and found["yes"] and clauses.BY_NOW(found[0])
         if later and last.relation == "lives_in" and not objects.known_place(words):
             return False
-        if not (no or formerly or ended or back or later):
+        trip = last.object.startswith("去")
+        if not (no or formerly or ended or back or later) or (trip and not objects.known_place(words)):
             return False
         if not (no or formerly or ended):
             self.found[self._place(last)] = last._replace(negated=True)
-        made = last._replace(
-            object_start=first,
-            object_end=found.end("o"),
-            start=self.start,
-            end=self.end,
-            negated=no or formerly,
-            kind=STATE,
-        )
+        made = last._replace(object_start=first, object_end=found.end("o"), start=self.start, end=self.end, kind=STATE)
+        made = made._replace(negated=no or formerly, object=f"去{words}" if trip else "")
         self.found.append(made)
         if not no:
             self.last = made
@@ -393,6 +378,14 @@ class _Said:
         if last is None or last.relation not in ("from", "lives_in") or not objects.known_place(words):
             return False
         self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
+        return True
+
+    def _cancelled(self) -> bool:
+        last = self.last
+        if last is None or last.relation != "plans" or not clauses.CANCELLED(self.text, self.start, self.end):
+            return False
+        words = last.object or self.text[last.object_start : last.object_end]
+        self.found += [last._replace(object=words, negated=True, start=self.start, end=self.end)]
         return True
 
 
@@ -552,9 +545,8 @@ class _Stating(_Said):
 
     def _describes(self, start: int, end: int) -> bool:
         """Whether an object is a description, not a name: 喜欢色彩多的."""
-        return (
-            self.text[end : end + 1] == "的" and end - start > 1 and not _SOFTENED(self.text, max(0, start - 8), start)
-        )
+        described = self.text[end : end + 1] == "的" and end - start > 1 and not clauses.FANS(self.text, end)
+        return described and not clauses.SOFTENED(self.text, max(0, start - 8), start)
 
     def _may_name(self, subject: _Subject) -> bool:
         """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
@@ -601,7 +593,10 @@ class _Reading(_Stating):
             self.before, self.first, self.last_of_sentence = self.first, start, end
             self.asked = self.text[start:end].rstrip(' ”」』"')[-1:] in ("？", "?")
             self.subject, self.planned = _Subject(start, (_USER,), own=False), False
-            self._sentence(start, end)
+            if (slip := clauses.SLIP_OF(self.text, start, end)) is None:
+                self._sentence(start, end)
+            else:
+                self.found += _of_slip(slip)
         return self.found
 
     def _sentence(self, start: int, end: int) -> None:
@@ -613,6 +608,8 @@ class _Reading(_Stating):
         limit = limit if unless is None else min(limit, unless.end())
         for clause in clauses.CLAUSE.finditer(text, start, end):
             self.start, self.end = clause.span()
+            if self._cancelled():
+                continue
             if clauses.SLIP(text, self.start, self.end):
                 self.slip = True
                 if self.last is not None:
@@ -765,7 +762,7 @@ class _Reading(_Stating):
 
     def _is_someone(self, name: str) -> bool:
         """Whether what looks like a name at the front of a clause is one."""
-        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(_TITLES)):
+        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(clauses.TITLES)):
             return False
         return _Who(name) in self.people or objects.is_person(name)
 
@@ -775,14 +772,19 @@ class _Reading(_Stating):
         kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
         if found["alone"] and kin.relation == "sibling" and clauses.CHILDREN(self.text, self.first, self.start):
             kin = objects.Kin("child", "child")
-        if owner != _USER and word in _IN_LAWS:
+        if owner != _USER and word in clauses.IN_LAWS:
             kin = objects.Kin("married_to", kin.word)
         ex = bool(found["ex"]) or word.startswith("前")
         return self._relative(found, kin, owner, ex)
 
     def _topic(self, word: str) -> _Who:
         """Whose relative a word without an owner is: the speaker's, or the named person's who was spoken of."""
-        if word in _IN_LAWS and self.last is not None and self.last.relation == "sibling" and not self.last.subject:
+        if (
+            word in clauses.IN_LAWS
+            and self.last is not None
+            and self.last.relation == "sibling"
+            and not self.last.subject
+        ):
             return _Who(self.text[self.last.object_start : self.last.object_end])
         if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
             return self.subject.owner
@@ -808,7 +810,11 @@ class _Reading(_Stating):
             # An elder and a younger brother are two people with one English word.
             groups = found.groupdict()
             self.kin_words[kin.word].add("".join(dict.fromkeys(groups["kin"] or groups["alone"])))
-            name = self.named.get(kin.word) if kin.relation in _FAMILY and len(self.kin_words[kin.word]) == 1 else ""
+            name = (
+                self.named.get(kin.word)
+                if kin.relation in clauses.FAMILY and len(self.kin_words[kin.word]) == 1
+                else ""
+            )
             return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
         called = clauses.NAMES_KIN(self.text, end, self.end)
         if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
@@ -896,7 +902,7 @@ class _Reading(_Stating):
         # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
         if who.name and (subject.own or not clauses.SECOND(self.text, subject.end, self.end)):
             return False
-        if who.kin in ("parents", "twins", "child") and self._both_named(subject):
+        if self._both_named(subject, sure=who.kin in ("parents", "twins", "child")):
             return True
         at = self._skip(subject.end)
         found = clauses.NAMES_KIN(self.text, at, self.end) or clauses.NAMES_KIN(self.text, subject.end, self.end)
@@ -937,10 +943,10 @@ class _Reading(_Stating):
                 self._say(subject.relation, word.span(), subject.owner, negated=True)
         return True
 
-    def _both_named(self, subject: _Subject) -> bool:
+    def _both_named(self, subject: _Subject, *, sure: bool) -> bool:
         two = clauses.TWO_NAMES(self.text, subject.end, self.end)
-        if two is None:
-            return False
+        if two is None or not (sure or all(len(two[one]) > 1 and objects.is_name(two[one]) for one in ("one", "two"))):
+            return False  # 李和平 is one name
         for group in ("one", "two"):
             self._say(subject.relation, two.span(group), subject.owner, confidence=0.9)
         self.subject = subject._replace(who=(_Who(two["one"]), _Who(two["two"])))
@@ -979,17 +985,11 @@ class _Reading(_Stating):
         return False
 
 
-_TITLES = ("老师", "医生", "教授", "经理")
-_IN_LAWS = frozenset("嫂子 弟媳 姐夫 妹夫".split())
-_FAMILY = frozenset("married_to partner parent child sibling".split())
-
-
-def _without_quotes(sentence: str) -> str:
-    """The sentence with what others say blanked: long quotations, and those with a person in them."""
-
-    def blank(quote: re.Match[str]) -> str:
-        inside = quote[1]
-        spoken = len(inside) > clauses.SHORT_QUOTE or re.search("[我你，,。]", inside)
-        return "\x00" * len(quote[0]) if spoken else quote[0]
-
-    return clauses.QUOTED.sub(blank, sentence)
+def _of_slip(slip: re.Match[str]) -> list[RuleMatch]:
+    """我刚才生日说错了，是五月三号: what was said of it before is wrong, whenever that was."""
+    before, at, value = f"我的{slip['what']}是", slip.start(), slip.span("value")
+    read = [one for one in _Reading(before + slip["value"]).read() if one.object_start >= len(before)]
+    by = value[0] - len(before)
+    right = [one._replace(object_start=one.object_start + by, object_end=one.object_end + by) for one in read]
+    right = [one._replace(start=value[0], end=slip.end()) for one in right]
+    return [one._replace(object_start=at, object_end=at, start=at, negated=True) for one in right] + right

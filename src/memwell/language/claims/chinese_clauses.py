@@ -5,6 +5,8 @@ Also the patterns of what is said of people: relatives, couples, pets, contacts,
 
 from __future__ import annotations
 
+import re
+
 from memwell.language.claims import chinese_objects as objects
 from memwell.language.claims.chinese_objects import H
 from memwell.language.patterns import LazyPattern
@@ -353,6 +355,21 @@ SLIP = LazyPattern(
     "(?:(?:说|打|写|讲|记|搞|弄|给|听)(?:错|反)字?了?|[口手笔]误|手滑了?|不对|不是的?|更正|纠正|输入法|"
     "不){1,3}[了啊呀哈一下]*"
 ).fullmatch
+SLIP_OF = LazyPattern(
+    "(?:[ 哦啊噢呃哎呀诶，,]|抱歉|对不起|不好意思)*(?:我|刚才|刚刚|前面|上面|之前|上次|昨天|把|的)*"
+    "(?P<what>生日|年龄|岁数|名字|姓名|老家|职业|工作|公司|单位|邮箱|专业|电话|手机号?|地址|住址)(?:给|都|又)?"
+    "(?:说|打|写|讲|记|搞|弄)错了?[，,。](?:应该|其实|准确说)?(?:是|叫|在)(?P<value>[^，,。！!？?；;]{1,20})"
+).match
+CANCELLED = LazyPattern(
+    "(?:可惜|但是?|不过|结果|我们?的?|那[个趟次])*(?:航班|机票|车票|行程|高铁票?|火车票?|旅行|出差|酒店|船票|航程)(?:被|都|临时|已经|又|给)*"
+    "(?:取消|退|停飞|作废|泡汤|黄)掉?了"
+).match
+NO_RETURN = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
+FANS = LazyPattern("的(?:铁杆|资深|忠实|超级|死忠|老)?(?:[球歌影书]迷|粉丝|铁粉)").match
+SOFTENED = LazyPattern("挺|蛮|好喜|还是|是很|是非常").search
+TITLES = ("老师", "医生", "教授", "经理")
+IN_LAWS = frozenset("嫂子 弟媳 姐夫 妹夫".split())
+FAMILY = frozenset("married_to partner parent child sibling".split())
 BY_NOW = LazyPattern("当上|成了|成为|现在|后来|如今|目前|最后").search
 MOVES = LazyPattern("[搬迁移住]|定居").search
 CHANGING = frozenset("lives_in works_at occupation studies_at".split())
@@ -362,3 +379,23 @@ NOT_MINE = LazyPattern(
     rf"(?:不过|但|其实|可)*(?:是(?:帮|替)?我?(?:{objects.KIN_WORDS}|别人|人家|公司)(?:家)?(?:养)?的|不是我的|"
     rf"借的){objects.END}"
 ).match
+
+
+def without_quotes(sentence: str) -> str:
+    """The sentence with what others say blanked: long quotations, and those with a person in them."""
+
+    def blank(quote: re.Match[str]) -> str:
+        inside = quote[1]
+        spoken = len(inside) > SHORT_QUOTE or re.search("[我你，,。]", inside)
+        return "\x00" * len(quote[0]) if spoken else quote[0]
+
+    return QUOTED.sub(blank, sentence)
+
+
+def cleaned(sentence: str) -> str:
+    """The sentence at the same length, without what it says again, what doctors say, and quotations."""
+    sentence = MENTIONS_AGAIN(
+        lambda said: f"{said['what']:，>{said.end('what') - said.start()}}".ljust(len(said[0]), "。"), sentence
+    )
+    plain = DOCTOR(lambda said: "，" * len(said[0]), FULL_STOP("。", sentence))
+    return without_quotes(plain) if QUOTE(plain) else plain

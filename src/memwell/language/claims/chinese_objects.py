@@ -55,7 +55,7 @@ friend friend 好朋友 好友 老朋友 朋友 闺蜜 发小 死党 哥们儿 �
 friend classmate 老同学 同学; friend deskmate 同桌; colleague colleague 老同事 同事 搭档; colleague boss 老板 领导 上司
 colleague manager 经理
 colleague supervisor 导师
-colleague partner 合伙人
+colleague business_partner 合伙人
 friend schoolmate 学长 学姐 学弟 学妹 师兄 师姐 师弟 师妹; friend comrade 战友 队友 老乡 网友
 relative stepfather 继父 后爸; relative stepmother 继母 后妈; relative godson 干儿子; relative goddaughter 干女儿
 relative godmother 干妈; relative godfather 干爹 干爸; - client 客户; - master 师父 师傅

@@ -14,6 +14,8 @@ from itertools import takewhile
 from memwell.language import entities
 from memwell.language.claims.english_doubt import (
     ASKED,
+    CANCELLED,
+    MATERIAL,
     NO_LONGER,
     NO_STATEMENT,
     NOT_AT_ALL,
@@ -161,7 +163,10 @@ _VALUE_FIRST = LazyPattern(
     r"[A-Z\d][\w’'-]*(?: [A-Z][\w’'-]*)?,? (?i:sorry|I meant?|typo|oops|my mistake|correction)\b"
 ).match
 _IS_A_CLAUSE = LazyPattern(
-    r"(?:I|you|he|she|it|we|they|my \w+|our \w+)(?:['’](?:s|m|re|ve|d|ll)|dn['’]t)?\b(?! (?:and|or|but)\b)",
+    r"(?:I|you|he|she|it|we|they|my \w+|our \w+)(?:['’](?:s|m|re|ve|d|ll)|dn['’]t)?\b(?! (?:and|or|but)\b)"
+    # "Correction: the party is on Saturday" says something of the party.
+    r"|[\w'’-]+(?: [\w'’-]+){0,3} (?:(?:is|are|was|were)(?! (?:what|where|who|how|right|it)\b)"
+    r"|has|have|goes|starts|leaves|costs)\b",
     re.IGNORECASE,
 ).match
 _WRONGLY = LazyPattern(
@@ -366,6 +371,34 @@ def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
     ]
 
 
+_IS_SCHOOL = LazyPattern(
+    r"\b(?:Primary|Elementary|Nursery|Pre-?school|Kindergarten|Infants?|Juniors?|Secondary|High|Academy|School)\W*\Z"
+).search
+_YOUNG = frozenset("son daughter kid child boy girl grandson granddaughter nephew niece".split())
+
+
+def _schooled(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """The claims; a child at a school is taught there: "Our youngest, Pip, has started at Dunmore Primary"."""
+    names = {text[one.object_start : one.object_end] for one in found if one.relation == "child" and not one.object}
+    return [
+        one._replace(relation="studies_at")
+        if one.relation == "works_at"
+        and (one.kin in _YOUNG or one.subject in names)
+        and _IS_SCHOOL(one.object or text[one.object_start : one.object_end])
+        else one
+        for one in found
+    ]
+
+
+def _of_the_named(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """The claims; what is over of an animal is over of the one whose name follows it: "We lost our collie Bess"."""
+    pets = {one.object_start: one for one in found if one.relation == "pet" and not (one.negated or one.object)}
+    over = [one for one in found if one.relation == "pet" and one.negated and one.object_end + 1 in pets]
+    named = [pets[one.object_end + 1] for one in over]
+    kept = [one for one in found if one not in over and one not in named and (one.relation != "kind" or not over)]
+    return kept + [one._replace(negated=True) for one in named] if over else found
+
+
 _NO_WAIT = LazyPattern(r"\b(?:no|wait|sorry|I mean|I meant|oops|scratch that|correction|hang on|hold on)\b").search
 
 
@@ -391,13 +424,18 @@ _OPPOSITE = {"likes": "dislikes"}
 _MEANS = {"coeliac": "gluten", "celiac": "gluten", **DENIZENS}
 """What people cannot eat, and where they are from, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
-_ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
+_ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who", "that", "in mind")]
 """What a question may say besides."""
+_IS_IT_MINE = LazyPattern(
+    r"\W*(?:and |so |but )?(?:is|was|are|were)(?:n['’]t)? (?:[A-Z][\w'’-]*|it|that|this|he|she|they|the \w+) (?:my|our)\b",
+    re.IGNORECASE,
+).match
+"""Who asks whether something is theirs does not say that they have one: "Is Rex my dog?"."""
 _IS_OVER = LazyPattern(
     r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
     r"|died"
     r"|buried|gone"
-    r"|no longer|any ?more|stopped|moved|wish|not)\b",
+    r"|no longer|any ?more|stopped|moved|wish|not|grown out|grew out|outgrown|outgrew|to sleep)\b",
     re.IGNORECASE,
 ).search
 _WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
@@ -433,7 +471,7 @@ class EnglishReader(ValueReader):
         super().__init__()
         self._before: list[RuleMatch] = []
         self._sentence = ""
-        self._quoted = False
+        self._quoted = self._material = False
         self._plain = False
         self._withdrawn: list[RuleMatch] = []
         self._planning = False
@@ -452,7 +490,11 @@ class EnglishReader(ValueReader):
             return gone + [one for one in rest if _about(one) in before]
         if self._before and NO_LONGER(sentence):
             return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
-        if self._is_quoted(sentence):
+        planned = [one for one in self._before if one.relation == "plans" and not one.negated]
+        if planned and CANCELLED(sentence):
+            return [one._replace(negated=True, start=0, end=len(sentence)) for one in planned[-1:]]
+        self._material = self._material or MATERIAL(sentence) is not None
+        if self._is_quoted(sentence) or self._material:
             return []
         text = recased(sentence)
         self._new, self._withdrawn = True, []
@@ -464,6 +506,7 @@ class EnglishReader(ValueReader):
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
                 for one in found
             ]
+        found = _of_the_named(text, _schooled(text, found))
         found += _ages(text, found)
         found += self._disowned(text, found) + self._of_another(text, found)
         stated = {_about(one) for one in found if not one.negated}
@@ -531,10 +574,10 @@ class EnglishReader(ValueReader):
         if is_not_meant(text):
             return []
         found = self._stated_in(text, short)
-        if not (UNREAL(text) or _IS_OVER(short)):
+        if not (UNREAL(text) or _IS_OVER(short) or _IS_IT_MINE(short)):
             for way in PRESUPPOSED:
-                known = {one.relation for one in found}
-                found += [one for one in self._paraphrased(short, len(text), (way,)) if one.relation not in known]
+                known = {_about(one) for one in found}
+                found += [one for one in self._paraphrased(short, len(text), (way,)) if _about(one) not in known]
         return found
 
     def _stated_in(self, text: str, short: str) -> list[RuleMatch]:
@@ -635,7 +678,8 @@ class EnglishReader(ValueReader):
             return []
         places = last.take(text, joint.end(), clause.end)
         start = clause.start
-        return [match_of(last.match.relation, one, start, max(clause.end, one[1]), subject) for one in places[:1]]
+        relation, kind = last.match.relation, last.match.kind
+        return [match_of(relation, one, start, max(clause.end, one[1]), subject, kind=kind) for one in places[:1]]
 
     def _introduced(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         """The speaker by name ("I'm Ines, 29"), and when someone was born."""

@@ -9,6 +9,15 @@ from memwell.language.patterns import LazyPattern
 _MOST_SEARCHED = 2_000
 
 _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
+_SINGLE = LazyPattern(r"(?:(?<=[\s:(])|\A)['‘](?=[A-Z])[^\n]{2,400}?[.!?,]?['’](?=[\s.,;:!?)]|\Z)")
+MATERIAL = LazyPattern(
+    r"\W*(?:(?:please|can you|could you|would you|help me(?: to)?|i need you to)\b,? )*(?:write|draft|compose|translate"
+    r"|summari[sz]e|rewrite|rephrase|reword|fix|proofread|edit|correct|improve|continue|complete|paraphrase"
+    r"|shorten|polish"
+    r"|check|review)\b[^:\n]{0,120}:(?=\s|\Z)",
+    re.IGNORECASE,
+).match
+"""How a message begins that gives a text to work on: what follows the colon is not said of the user."""
 _TITLE = LazyPattern(r"\bfavou?rite [a-z]+(?: of all time)?(?: is|['’]s| was|:) \Z").search
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
@@ -57,7 +66,8 @@ _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
-    r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia|mordor|wakanda"
+    r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia"
+    r"|mordor|wakanda"
     r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b",
     re.IGNORECASE,
 ).search
@@ -68,7 +78,8 @@ NOT_AT_ALL = LazyPattern(
     r" (?:it|about it|me) yet\b|(?:not|psych)\W*\Z|(?:(?:well|ok"
     r"|okay),? )?(?:an? \w+ )?(?:of (?!the\b)[a-z]+|in (?:my|the) (?:head"
     r"|mind|dreams?|bathtub"
-    r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)",
+    r"|bath|imagination|sims|minecraft|fridge))(?: [a-z]+)?\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding"
+    r"|joking|jk)\b)",
     re.IGNORECASE,
 ).match
 NO_LONGER = LazyPattern(
@@ -78,6 +89,13 @@ NO_LONGER = LazyPattern(
     re.IGNORECASE,
 ).match
 """How a sentence begins that says of the one before it that it is so no longer: "I work for BT. Used to, anyway"."""
+CANCELLED = LazyPattern(
+    r"\W*(?:(?:but|so|and|sadly|unfortunately|oh no|ugh|damn)\b[,! ]*)*(?:it|(?:my|the|our|that) (?:flights?|trip|train"
+    r"|booking|tickets?|holiday|journey|appointment|interview|meeting|gig|concert|wedding|party|visit))"
+    r"(?:['’]s| is| was| were| got| has| have)(?: just| now| been| being)* (?:cancell?ed|called off|scrapped)\b",
+    re.IGNORECASE,
+).match
+"""How a sentence begins that says of the plan before it that nothing will come of it."""
 QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _JOKES_AT_END = LazyPattern(
     r"(?:, obviously\W*|, allegedly\W*|\((?:poster|toy|lego|model)\)\W*|\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]"
@@ -91,7 +109,8 @@ _UNSURE = LazyPattern(
     re.IGNORECASE,
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:with \d+ years(?: of)? experience|at this point|(?:might|may) as well|(?<=\d )in (?!recent|human)[a-z]+ years"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|(?:might|may) as well|(?<=\d )in (?!recent"
+    r"|human)[a-z]+ years"
     r"|for the (?:\w+th"
     r"|third) time"
     r"|since birth|"
@@ -107,7 +126,8 @@ _IRONIC = LazyPattern(
     r" )?(?:cancel|los|avoid|complain|procrastinat|breath|exist|overthink|cry"
     r"|worry|paying|sleeping through|ignor|napp)\w*|favou?rite (?:form of )?(?:exercise|sport|workout|cardio) is"
     r" (?:lunch|breakfast"
-    r"|dinner|chew|napp|sleep|eat|sitt|jumping to|running late|shopp)\w*|(?<=\d) and holding|figuratively|metaphorically"
+    r"|dinner|chew|napp|sleep|eat|sitt|jumping to|running late|shopp)\w*|(?<=\d) and holding|figuratively"
+    r"|metaphorically"
     r"|(?:vegan|vegetarian),? except|(?:in|on) (?:the sims|gta|gran turismo|minecraft|monopoly|fifa|skyrim|forza)"
     r"|of (?:this|the|our) household(?=\W*\Z)|bottle washer|m[uo]m['’]?s taxi|taxi driver for|dust"
     r" bunn(?:y|ies)|in my head|(?:full-time|professional|certified) (?:disappointment|mess|disaster|idiot)"
@@ -117,7 +137,8 @@ _IRONIC = LazyPattern(
     re.IGNORECASE,
 ).search
 _FICTION = LazyPattern(
-    r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay|dialogue|script"
+    r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay"
+    r"|dialogue|script"
     r"|tweet|card|sign|voicemail|out-of-office)\b[^:.!?]{0,25}: |"
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
     r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
@@ -129,8 +150,9 @@ _FICTION = LazyPattern(
     r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
     r"|as the saying|dear diary|quot(?:e|ing) (?:my|him|her|the|from)|(?:mug|(?:t-)?shirt|sign|sticker|poster|badge"
     r"|banner|label|plaque|cap) (?:it )?(?:says|said"
-    r"|reads)|for (?:the|our|a)"
-    r" (?:school )?(?:play|musical|panto\w*|role-?play)|as [a-z]+(?: [a-z]+)? (?:says|sings|would say|once"
+    r"|reads)|for (?:the|our|a|my)"
+    r" (?:[\w&]+ )?(?:campaign|rpg|larp|character|screenplay|novel|school play|play|musical|panto\w*|role-?play)"
+    r"|as [a-z]+(?: [a-z]+)? (?:says|sings|would say|once"
     r" said),)(?=\W|\Z)",
     re.IGNORECASE,
 ).search
@@ -142,7 +164,7 @@ NO_STATEMENT = LazyPattern(
     r"|\A\s*>",
     re.IGNORECASE,
 ).match
-UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
+UNREAL = LazyPattern(r"\A\W*(?:what if|suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = LazyPattern(
     r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
     r"|think|thought|say|guess|believe)\b)"
@@ -172,6 +194,8 @@ def without_asides(sentence: str) -> str:
         sentence = _QUOTED.sub(
             lambda quote: quote[0] if _TITLE(sentence[: quote.start()]) else "\x00" * len(quote[0]), sentence
         )
+    if "'" in sentence or "‘" in sentence:
+        sentence = _SINGLE.sub(lambda quote: "\x00" * len(quote[0]), sentence)
     return _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
 
 

@@ -10,6 +10,7 @@ import re
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, FRAMES, HAPPENS, OBJECT, add
 from memwell.language.claims.english_objects import (
     DIETS,
+    KIN,
     LANGUAGES,
     PASTIMES,
     PETS,
@@ -338,6 +339,10 @@ add(
     make,
     BEGINS,
 )
+_FOR_WHOM = (
+    rf"(?:myself|us|ourselves|him|her|himself|herself|themselves|them|(?:my|our|his|her) (?:[a-z]+ )?"
+    rf"(?:{'|'.join(sorted(KIN, key=len, reverse=True))})(?: [{UPPER}]\w+)?)"
+)
 add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
@@ -346,7 +351,7 @@ add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
 add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 add(
     "buy; purchase; order",
-    r"(?:myself |us |ourselves |him |her )?(?P<o>(?:an?|the|some|two|three|four|my|new|our|his|her) \S.*)",
+    rf"(?:{_FOR_WHOM} )?(?P<o>(?:an?|the|some|two|three|four|my|new|our|his|her) \S.*)",
     "bought",
     phrases,
     HAPPENS,
@@ -360,7 +365,7 @@ add(
 )
 add(
     "get",
-    r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|some|two|new) \S.*)",
+    rf"(?!me |us ){_FOR_WHOM} (?P<o>(?:an?|the|some|two|new) (?!job\b|place\b|seat\b|call\b|lift\b)\S.*)",
     "bought",
     phrases,
     HAPPENS,

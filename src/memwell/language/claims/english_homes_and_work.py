@@ -21,6 +21,7 @@ from memwell.language.claims.english_objects import (
     anything,
     employer,
     field,
+    firm,
     is_job,
     job,
     listed,
@@ -339,13 +340,14 @@ add("work", rf"{_HERE}in {_O}", "works_in", town)
 add("study", rf"{_HERE}(?:[a-z]+ )?in {_O}", "studies_in", town)
 add("be; go", rf"(?:to |at )(?:uni|university|college|school|boarding school) in {_O}", "studies_in", town)
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
-add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
+add("be", rf"(?:back |now |over )*with {_O}", "works_at", firm, after="job")
 add("be", rf"at (?P<o>[{UPPER}][^,;]*), not (?:at )?[{UPPER}]", "works_at", known)
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
 add("be", rf"(?:through|done|finished) with (?P<o>[{UPPER}]\S.*)", "with", proper, ENDS, after="present")
 add("tend", rf"bar (?:at|for) (?:the )?{_O}", "works_at", employer)
-add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
-add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
+add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="been")
+add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", firm, after="been")
+add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", firm, after="before")
 add(
     "be",
     rf"(?:with|in) the (?P<o>{_SERVICES})\b",

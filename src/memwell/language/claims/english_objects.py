@@ -25,11 +25,13 @@ _RELATIONS = {
     "married_to": "husband wife spouse hubby wifey",
     "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée bf gf ex ex-boyfriend ex-girlfriend "
     "ex-partner",
-    "parent": "mother father mom mum mommy mummy dad daddy mama papa parents mam ma folks",
+    "parent": "mother father mom mum mommy mummy dad daddy mama papa parents mam ma folks mamma amma "
+    "abba abbu appa baba",
     "child": "son daughter kid child baby sons daughters kids children boy girl boys girls twins eldest youngest "
     "toddler firstborn",
     "sibling": "sister brother sis bro twin sisters brothers siblings sibling half-brother half-sister",
     "relative": "grandmother grandfather grandma grandpa granny gran nan grandad granddad nana grandparents aunt "
+    "abuela nonna oma nani abuelo nonno opa "
     "auntie aunty uncle cousin cousins niece nephew nieces nephews aunts uncles grandson granddaughter "
     "grandsons granddaughters grandchild grandchildren grandkids great-uncle great-aunt "
     "great-grandmother great-grandfather stepmother stepfather stepmom stepdad stepmum stepson "
@@ -54,11 +56,11 @@ KIN = {
 SAME_KIN = {
     form: word
     for word, forms in {
-        "mother": "mom mum mommy mummy mama mam ma",
-        "father": "dad daddy papa",
-        "grandmother": "grandma granny gran nan nana",
+        "mother": "mom mum mommy mummy mama mam ma mamma amma",
+        "father": "dad daddy papa abba abbu appa baba",
+        "grandmother": "grandma granny gran nan nana abuela nonna oma nani",
         "parents": "folks",
-        "grandfather": "grandpa grandad granddad",
+        "grandfather": "grandpa grandad granddad abuelo nonno opa",
         "sister": "sis",
         "brother": "bro",
         "aunt": "auntie aunty",
@@ -595,6 +597,21 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     )
     called = None if no else _NAMED_SO(sentence, common.end(), end)
     return [] if no else [common.span("o") if called is None else called.span(1)]
+
+
+_AS_WOMEN_ARE = re.compile(
+    r"[A-Z][a-z]*(?:ida|ina|ella|etta|isha|iya|ita|[aei]nna|ana|ira|ika|ima|elle|ette|een|lyn)\Z"
+)
+
+
+def is_first_name(words: str) -> bool:
+    """Whether a word is a person's name: a known one, or one that ends as names of women do and hardly any of firms."""
+    return words in entities.FIRST_NAMES or (_AS_WOMEN_ARE.match(words) is not None and words not in EMPLOYERS)
+
+
+def firm(sentence: str, start: int, end: int) -> list[Place]:
+    """An organisation that is not called as people are."""
+    return [one for one in employer(sentence, start, end) if not is_first_name(sentence[slice(*one)])]
 
 
 def phrase(sentence: str, start: int, end: int) -> list[Place]:

@@ -28,7 +28,8 @@ _PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.:] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
 _FIRM = (
-    "(?:firm|company|startup|start-up|shop|store|agency|bank|bakery|café|cafe|restaurant|school|hospital|studio|practice"
+    "(?:firm|company|startup|start-up|shop|store|agency|bank|bakery|café|cafe|restaurant|school|hospital|studio"
+    "|practice"
     "|charity|business|outfit|brand|place|pub|hotel|salon|clinic|brewery|garage)"
 )
 PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
@@ -56,9 +57,18 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:work|study|teach))\b",
             "{a} at {o}",
         ),
-        ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
-        ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
-        (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
+        (
+            "as a",
+            r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? "
+            r"(?=(?:I|my|i|can|could|should|would|where|what|which|how|is|are|do|does)\b)",
+            "I am a {o}",
+        ),
+        (
+            "that",
+            r"\b(?:[Gg]iven|[Ss]eeing|[Cc]onsidering|[Bb]earing in mind|[Kk]eeping in mind|[Nn]ow)(?: that)? "
+            r"(?P<o>(?:I|my|we|our)\b[^,?;.!]{3,80})(?=[,?])",
+            "{o}",
+        ),
         (
             " me",
             rf"(?P<o>{NAME}|\b[Mm]y (?:girl|boy)friend) {_ME}(?:dumped|left|ditched|broke up with|split up with) me"
@@ -72,8 +82,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", r"\b(?:I|[Ww]e)\b[^.!?;]{0,60}?\b(?:after|since) the divorce\b(?! from)", "I am divorced"),
         ("divorce", r"\A\W*(?:After|Since) the divorce,? (?:I|we)\b", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
-        ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
-        ("and me", rf"\bover between {_PLACE} and me\b", "{o} and I broke up"),
+        ("stopped being", r"\bI(?:['’]ve| have)?(?: \w+)? stopped being (?P<o>[^,;.!?]{3,60})", "I am no longer {o}"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
         (
             ", my ",
@@ -82,17 +91,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?P<c>(?:, not [^,;.!?]{{2,30}})?)(?=[,.;!?]|\Z)",
             "my {o}{a} {b}{c}",
         ),
-        (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         (
             "engagement",
-            r"\bengagement(?:['’]s| is| was| has been) (?:off|over|called off)\b|\b(?:broke|broken|call(?:ed)?) (?:off )?"
+            r"\bengagement(?:['’]s| is| was| has been) (?:off|over|called off)\b|\b(?:broke|broken|call(?:ed)?) "
+            r"(?:off )?"
             r"(?:the|my|our) engagement\b(?: off)?",
             "we broke up",
-        ),
-        (
-            "arr",
-            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting married to|get married to|marrying) {_PLACE}",
-            "{o} is my fiance",
         ),
         ("booked", r"\A\W*(?:[Oo]ur|[Mm]y|[Tt]he) (?P<o>[^,;.!?]{3,50}?) (?:has been|is) booked\b", "I booked my {o}"),
         (
@@ -113,27 +117,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
         ),
-        (
-            "sold it",
-            rf"\b[Tt]he {_PLACE}(?:['’]s| is| has) (?:gone|been sold)\b[^.!?]{{0,20}}\bsold it\b",
-            "I sold my {o}",
-        ),
         ("let ", rf"\b(?:I|[Ww]e)(?: had to)? let (?:my|our|the) (?P<o>{_THINGS}) go\b", "I sold my {o}"),
-        (
-            "interest in",
-            r"\bI(?:['’]ve| have)(?: got)? (?:no|zero) interest in (?P<o>[a-z][^,;.!?]{2,30})",
-            "I am not interested in {o}",
-        ),
         (
             "to ",
             rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]his|[Tt]hat) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) was (?:left|given|gifted"
             rf"|passed down|willed) to (?:me|us)\b",
             "I inherited a {o}",
-        ),
-        (
-            "sold to",
-            rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]his|[Tt]hat) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) was sold to (?:me|us)\b",
-            "I bought a {o}",
         ),
         # Things by their make.
         (
@@ -143,8 +132,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?: is|['’]s)(?: now)? an? (?P<o>(?:[a-z]+ )??[{UPPER}][^,;.!?]{{1,30}})",
             "I have a {o}",
         ),
-        ("urs is", rf"\b[Oo]urs is an? (?P<o>(?:[a-z]+ )??(?:{ANIMALS})(?: (?:named|called) {NAME})?)", "I have a {o}"),
-        ("hitched to", rf"\b(?:I|[Ww]e) (?:just |finally )?got hitched to {_PLACE}", "I married {o}"),
         ("share", rf"\bI share an? (?:office|desk|cubicle) with {_PLACE}", "{o} is my colleague"),
         (
             "pipen",
@@ -173,118 +160,24 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         # Work, school and home by their nouns.
         (
-            "me ",
-            rf"{_PLACE} {_ME}(?:took me on|kept me on|snapped me up|gave me (?:a|the|my) (?:job|chance|contract))\b",
-            "I was hired by {o}",
-        ),
-        (
-            "ed ",
-            rf"\bI (?:now |currently |mostly )*(?:work|clean|drive|cook|code|teach|design|write|temp|bartend|sell"
-            rf"|program|deliver"
-            rf"|edit|translate|freelance)\b[^,;.!?]{{0,30}}? (?:at|for|with) an? (?:[a-z-]+ ){{0,2}}{_FIRM},?"
-            rf" (?:called|named) {_PLACE}",
-            "I work at {o}",
-        ),
-        (
-            "ught a",
-            rf"\b(?:I|[Ww]e)(?:['’]ve| have)?(?: just| finally| recently)* bought (?:an?|our|my) (?:[a-z]+"
-            rf" ){{0,2}}(?:house|flat|place|home"
-            rf"|cottage|apartment) in {_PLACE}[^.!?]{{0,12}}\b(?:moved in|live there|living there)",
-            "I live in {o}",
-        ),
-        (
-            "n a",
-            rf"\b(?:[Rr]aised|[Gg]rew up|[Bb]orn)(?: and raised)? (?:in|on) an? (?:[a-z]+ )?(?:suburb|farm|ranch"
-            rf"|estate|village|town|hamlet"
-            rf"|part|corner|district)"
-            rf" (?:of|near|outside|in) {_PLACE}",
-            "I grew up in {o}",
-        ),
-        (
             "with ",
             rf"\b(?:[Ss]hare|[Ss]haring) (?:my|our|a|the) (?:home|house|flat|life|bed|place|apartment) with"
             rf" (?P<o>(?:an?|two|three|four|five"
             rf"|our|my) (?:[a-z]+ )??(?:{ANIMALS}))\b",
             "I have {o}",
         ),
-        (
-            " of ",
-            rf"\bI(?:['’]m| am) the (?:proud |happy )*(?:owner|human|parent|dad|mum|mom|mother) (?:of|to)"
-            rf" (?P<o>(?:an?|two|three) (?:[a-z]+ )??"
-            rf"(?:{ANIMALS})(?: (?:called|named) {NAME})?)",
-            "I have {o}",
-        ),
-        (
-            " took ",
-            rf"\b(?:trip|holiday|summer|winter|honeymoon|weekend|vacation|spring|autumn)(?: \w+)? took (?:us|me) to"
-            rf" {_PLACE}",
-            "I went to {o}",
-        ),
-        (
-            " was ",
-            rf"\A\W*{_PLACE} was (?:the best|our best|my favou?rite|an amazing|a great|the) (?:trip|holiday|vacation)\b",
-            "I went to {o}",
-        ),
         ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
-        (
-            "job at",
-            r"\b(?:packed in|chucked in|jacked in|gave up|walked out of|walked away from) my (?:old )?job (?:at"
-            r"|with) (?P<o>[^,;.!?]{3,40})",
-            "I resigned from {o}",
-        ),
-        ("years at", rf"\byears at {_PLACE} (?:came to an end|are over|have ended|ended)", "I no longer work at {o}"),
-        ("y marriage", r"\b[Mm]y marriage (?:is over|ended|has ended|broke down|fell apart)", "I am divorced"),
         (
             "with ",
             rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,40}} with (?:an? |two |three )(?:[a-z]+ )??(?P<o>{KINDS}) (?:named"
             rf"|called) (?P<a>{NAME})",
             "I have a {o} named {a}",
         ),
-        (
-            "with ",
-            rf"\b(?:I(?:['’]m| am)|live)\b[^,;.]{{0,30}} with (?:an? |my |our |two |three )(?:[a-z-]+ "
-            rf"){{0,3}}?(?P<o>{ANIMALS})(?=[,.;!]|\Z| and\b)",
-            "I have a {o}",
-        ),
-        (
-            "jobs",
-            rf"(?:[Mm]oved|[Cc]hanged|[Ss]witched|[Ss]wapped) jobs:?,? (?:from )?(?P<a>[{UPPER}][\w’'&.-]*) to {_PLACE}",
-            "I left {a} for {o}, a new job",
-        ),
-        ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
-        ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
-        (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
-        (
-            "y ",
-            rf"\b[Mm]y (?:previous|last|former|old) (?:employer|job|company|firm) was (?:at |with )?{_PLACE}",
-            "I no longer work at {o}",
-        ),
-        (
-            " home",
-            rf"(?:\A|[,.;] ){_PLACE} is (?:now |finally )?home(?: now| these days)?(?=\s*(?:[,.!;]|\Z))",
-            "I live in {o}",
-        ),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
-        (
-            "y ",
-            r"\b[Mm]y (?:contract|internship|placement|apprenticeship) (?:with|at) (?P<o>(?:the "
-            r"|an? )?[\w&' -]{2,30}?) (?:has |just |finally )*(?:ran out"
-            r"|run out|ended|expired"
-            r"|is up|is over|finished|wasn['’]t renewed|was not renewed|ends today|was terminated)",
-            "I no longer work at {o}",
-        ),
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
-        ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
-        ("year", rf"\A\W*\w+[- ]year (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
-        ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
-        (
-            "y ",
-            r"\b[Mm]y (?:course|major|degree|subject|field) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
-            "I study {o}",
-        ),
         (
             "",
             rf"(?:\A|[.,;!] |\b(?:[Mm]y|[Oo]ur) )(?:[Nn]ew |current |little |tiny |own )*"
@@ -299,21 +192,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y marriage (?:to|with) {_PLACE} (?:has |had |is )?(?:ended|over|broke|broken|fell|fallen|failed)",
             "I divorced {o}",
         ),
-        (
-            "with ",
-            rf"(?:\b[Mm]y relationship|\b[Tt]hings|\b[Ii]t) (?:with|between me and) {_PLACE} (?:has |had |is |are "
-            rf"|was )?(?:ended|over)",
-            "{o} and I broke up",
-        ),
         ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
-        (
-            "job as",
-            r"\b[Mm]y (?:day |current |new )?(?:job|career|work|life) as an? (?P<o>[a-z][^,;.!?]{2,40})",
-            "I work as a {o}",
-        ),
-        ("as a", r"(?:\A|[,.;:!] )[Bb]eing an? (?P<o>[^,;.!?]{3,40}?), (?=(?:I|my|we)\b)", "I am a {o}"),
-        ("with us", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
-        ("with me", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
         *(
             ("as someone who", rf"\b[Aa]s someone who{third} (?P<o>[^,;.!?]{{3,60}})", f"I {first} {{o}}")
             for third, first in (
@@ -323,7 +202,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
                     for one, two in (
                         pair.split("=")
                         for pair in "works=work lives=live has=have owns=own studies=study teaches=teach speaks=speak "
-                        "loves=love hates=hate plays=play grew=grew was=was moved=moved studied=studied can't=can't".split()
+                        "loves=love hates=hate plays=play grew=grew was=was moved=moved studied=studied"
+                        " can't=can't".split()
                     )
                 ),
             )
@@ -335,13 +215,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my {o} is {a}",
         ),
         (
-            "told me",
-            rf"(?P<o>\b[Mm]y (?:{KINDS})(?: {NAME})?|(?:\A|[,.;] ){NAME}) (?:just |once |recently )?(?:told me"
-            rf"|mentioned)(?: that)? "
-            r"(?:he|she)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{3,50})",
-            "{o}{a} {b}",
-        ),
-        (
             "y time",
             rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
             "I no longer work at {o}",
@@ -351,26 +224,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
         ("fter ", r"\b[Aa]fter (?:[\w-]+ ){1,3}years as an? (?P<o>[^,;.!?]{3,40})", "I am no longer a {o}"),
         # Names.
-        (
-            "y name",
-            rf"\b[Mm]y name,? (?:by the way|btw|incidentally|in case you (?:wondered|were wondering)),? (?:is|['’]s)"
-            rf" (?P<o>{NAME})",
-            "my name is {o}",
-        ),
-        ("t's spel", rf"\A\W*[Ii]t['’]s spel(?:led|t) (?P<o>{NAME})(?=[,.!]| with\b|\Z)", "my name is {o}"),
-        (
-            "talking to",
-            rf"\b[Yy]ou(?:['’]re| are) (?:talking|speaking|writing) to (?P<o>{NAME})(?=[,.!]|\Z)",
-            "my name is {o}",
-        ),
         ("ame: ", rf"(?:\A|[,.;] )[Nn]ame: (?P<o>{NAME})", "my name is {o}"),
         ("answer to", rf"\bI answer to (?P<o>{NAME})(?=[,.!]|\Z)", "my name is {o}"),
-        (
-            "prefer",
-            rf"\bI (?:prefer|go by) (?P<o>{NAME}),? (?:to|over|not|instead of|rather than) (?P<a>{NAME})(?=[,.!]|\Z)",
-            "my name is {o}",
-        ),
-        (" speaking", rf"{_BEGIN}(?P<o>{NAME}) speaking(?=[.,!]|\Z)", "my name is {o}"),
         (
             "me ",
             rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{CAPITAL})(?=\s*(?:\Z|[,.!;]|(?:and"
@@ -380,7 +235,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (" here", rf"{_BEGIN}(?:[Ii]t['’]s |[Tt]his is )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
         (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
-        ("use ", rf"\bplease use (?P<o>{CAPITAL})\s*(?:\Z|[.!])", "my name is {o}"),
+        ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
         ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
         (
             "it's ",
@@ -390,22 +245,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         ("with ", rf"\b[Ii]t['’]s (?P<o>{CAPITAL}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         (
-            "my name",
-            rf"\b[Ii]t['’]s (?P<o>{CAPITAL})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name",
-            "my name is {o}",
-        ),
-        (
             "is my",
             rf"\A\W*(?P<o>{CAPITAL}(?: {CAPITAL})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
             rf"|(?:native|first) language|home ?town)\b",
             "my {a} is {o}",
         ),
-        (
-            "y ",
-            rf"\b[Mm]y (?:new |day |main )?job is (?:in an? [a-z ]{{3,20}} )?(?:at|with|for) (?:the )?{_PLACE}",
-            "I work at {o}",
-        ),
-        ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
             "",
@@ -419,49 +263,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?P<a>{ANIMALS}|{KINDS}) (?P<o>{NAME})",
             "my {a} is called {o}",
         ),
-        ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
-        (" is how i", rf"\A\W*(?P<o>(?i:{_PASTIME})) is how I (?:relax|unwind|switch off)", "my hobby is {o}"),
-        (
-            "",
-            r"(?:\A|[,.;] )(?:[Mm]y )?(?i:weekends|evenings|sundays|saturdays|free time|spare time)"
-            r" (?:are|is|go|goes) (?:all |mostly )*(?:for|into|to|about|spent) (?P<o>(?:[a-z]+ "
-            r")?[a-z]+ing\b[^,;.!?]{0,30})",
-            "my hobby is {o}",
-        ),
-        (
-            "y ",
-            r"\b[Mm]y (?:thing|passion|pastime|escape|happy place|obsession|latest hobby|new hobby|weekend thing)"
-            r"(?: right now| at the moment| these days| lately)?(?: is|['’]s) (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30}|"
-            rf"(?:{_PASTIME})\b)",
-            "my hobby is {o}",
-        ),
-        (
-            "of mine",
-            r"(?:\A|[,.;] )(?P<o>[\w' -]{3,30}?) (?:is|are|has become) an? (?:big |real |new )?(?:hobby|passion"
-            r"|pastime) of mine\b",
-            "my hobby is {o}",
-        ),
-        (
-            "one of my",
-            r"(?:\A|[,.;] )(?P<o>[\w' -]{3,30}?) (?:is|are) one of my (?:hobbies|passions|pastimes)\b",
-            "my hobby is {o}",
-        ),
-        (
-            "n't ",
-            rf"\bI haven['’]t (?:touched|picked up|played) (?:my|the|a) (?P<o>{_PASTIME}) (?:in|for) ",
-            "I stopped playing {o}",
-        ),
-        (
-            "f all",
-            r"\b[Oo]f all (?:the )?[a-z]+,? I (?:like|love|prefer) (?P<o>[\w' -]{3,30}?) (?:best|most)\b",
-            "I like {o}",
-        ),
-        (
-            "hello",
-            rf"\b[Jj]obs?\b[^.!?]{{0,20}}?\b[Gg]oodbye,? (?P<a>{_PLACE.replace('?P<o>', '?:')})[,.!]* (?:and )?[Hh]ello,?"
-            rf" {_PLACE}",
-            "I left {a} for {o}, a new job",
-        ),
         (
             " i",
             r"\bI (?:also |mostly |sometimes |still )*(?P<o>(?!work\b|am\b|do it\b|have\b|live\b|want\b|would\b"
@@ -470,35 +271,18 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my hobby is {o}",
         ),
         (
-            "tion in",
-            rf"\bI (?:can )?(?:hold|have|follow|manage) an? (?:\w+ )?conversation in (?P<o>{_TONGUES})\b",
-            "I speak {o}",
-        ),
-        (
-            " in ",
-            rf"\b(?:I|[Ww]e) (?:always |mostly |usually )*(?:talk|chat|converse|argue|dream|swear|count)(?: to [a-z"
-            rf" ]{{2,15}}?| with [a-z ]{{2,15}}?)? in (?P<o>{_TONGUES})\b",
-            "I speak {o}",
-        ),
-        (
             "my ",
-            rf"\bI(?:['’]ve| have)? (?:forgot(?:ten)?|lost) (?:all |most of |nearly all )?(?:of )?my (?P<o>{_TONGUES})\b",
+            rf"\bI(?:['’]ve| have)? (?:forgot(?:ten)?|lost) (?:all |most of |nearly all )?(?:of )?my "
+            rf"(?P<o>{_TONGUES})\b",
             "I no longer speak {o}",
         ),
-        (" spoken ", rf"\b(?P<o>{_TONGUES}) is (?:\w+ )?spoken (?:at home|in our house)", "I speak {o}"),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
-        (
-            " my",
-            r"(?:\A|[.;!] |, )(?P<a>[\w' -]{3,30}?) (?:is|are)(?:n['’]t| not) my (?P<b>(?:favou?rite|native|first"
-            r"|mother) \w+),"
-            r" (?P<o>[\w' -]{3,30}?) (?:is|are)\b",
-            "my {b} is {o}",
-        ),
         # Languages, health and taste.
         (
             "allerg",
-            r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+(?: [a-z]+)?)"
+            r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+"
+            r"(?: [a-z]+)?)"
             r" (?:and I\b|makes? me|gives? me|(?:is|are) (?:out|off|a (?:big |total |definite )?no|poison|not for"
             r"|bad for)|has me"
             r"|have me|sets? me|sends? me|puts? me|don['’]t agree|doesn['’]t agree)[^.!?]{0,50}?\ballerg(?:ic|y)(?:"
@@ -507,29 +291,10 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
-            "allergic to",
-            r"\A\W*(?P<o>[A-Za-z][^.;:!?]{2,60}?)[,:-]+ (?:I['’]m|I am) allergic to (?:all|both|them|those|these)\b",
-            "I am allergic to {o}",
-        ),
-        (
-            "llergy is",
-            r"\b(?:[Tt]he|[Mm]y) (?:allergy|intolerance) is (?:actually |really |only )*to (?P<o>[^.;!?]{2,40})",
-            "I am allergic to {o}",
-        ),
-        ("passports", rf"\btwo passports,? (?P<o>{CAPITAL}) and (?P<a>{CAPITAL})", "I am {o} and {a}"),
-        (
             "my ",
             rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic|perfect|shaky|better"
             rf"|passable|improving|conversational|strong|great|excellent)\b",
             "I speak {o}",
-        ),
-        ("sarcasm", rf"\bI speak two languages: (?P<o>{CAPITAL}) and sarcasm", "I speak {o}"),
-        ("wish i spoke", rf"\bI wish I spoke (?P<o>{CAPITAL})", "I do not speak {o}"),
-        ("word of", r"\bspeak a word of (?P<o>[\w]+)", "I do not speak {o}"),
-        (
-            "allergy to",
-            r"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)",
-            "I am no longer allergic to {o}",
         ),
         (
             "me ",
@@ -554,29 +319,73 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "My name is {o}",
         ),
         ("ome", rf"\b[Hh]ome(?: is|['’]s) (?:now )?(?:an? (?:[a-z-]+ ){{1,4}})?in {_PLACE}", "I live in {o}"),
+        # In apposition: whatever someone is to the speaker, what follows is said of them.
         (
-            "hives",
-            r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
-            "I am allergic to {o}",
+            ", ",
+            rf"(?:\A|[.!?] )(?:My|Our|The) (?![a-z ]*\b(?:{ANIMALS})\b)[a-z'’ -]{{3,40}}, (?P<o>(?:(?:Mrs?|Ms"
+            rf"|Miss|Dr)\.? )?{NAME}), "
+            r"(?P<b>(?:is|was|has|lives|works|comes|speaks|plays|teaches|studies|moved|loves|hates)\b[^.!?;]{3,80})",
+            "{o} {b}",
         ),
         (
-            "my ",
-            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby"
-            r"|passion|pastime)\b",
-            "my hobby is {o}",
+            "the one who",
+            r"\b(?P<a>[Hh]e|[Ss]he|I|[Mm]y [a-z-]+)(?:['’][sm]| is| am) the one who (?P<b>[^,;.!?]{3,60})",
+            "{a} {b}",
+        ),
+        (
+            "ing",
+            r"\bI(?:['’]ve| have)? (?:packed in|jacked in|stopped going to|stopped doing|given up|gave up) "
+            r"(?P<o>[a-z]+)(?=[,;.!?]|\Z| (?:at|in|last|when|years?)\b)",
+            "I no longer do {o}",
         ),
         (
             "",
-            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:(?:is|are) not|(?:is"
-            r"|are)n['’]t|['’]s not) "
-            r"(?:really |exactly )*(?:my thing|my cup of tea|for me)\b",
-            "I dislike {o}",
+            r"(?:\A|[,;] |\band )I (?P<o>knit|sew|crochet|surf|ski|fish|garden|bake|hike|paint|sculpt)(?=\W*\Z"
+            r"|[,;]| and (?:I|my)\b)",
+            "my hobby is {o}ing",
+        ),
+        # Whose work, home or taste it is follows from the words around it.
+        (
+            "m in ",
+            rf"\bI(?:['’]m| am) in [a-z]+(?: [a-z]+)?,? (?:at|with|for) (?:an? {_FIRM} (?:called|named) )?{_PLACE}",
+            "I work at {o}",
+        ),
+        ("ome ", r"\b[Hh]ome(?: for me| these days| now)+(?: is|['’]s) (?P<o>[^,;.!?]{4,40})", "I live in {o}"),
+        ("ended up in", rf", (?:and )?ended up in {_PLACE}", "I live in {o}"),
+        (
+            "the ",
+            rf"(?:\A|[.!?] |, )[Tt]he (?P<a>{ANIMALS}), (?P<o>{NAME}), (?=(?:is|has|was|keeps|won)\b)",
+            "my {a} is called {o}",
+        ),
+        ("the ", rf"\bthe (?P<a>{ANIMALS})(?:['’]s| is) called (?P<o>{NAME})", "my {a} is called {o}"),
+        ("till i die", rf"\A\W*{_PLACE} (?:till|until|'til) I die\b", "I love {o}"),
+        (
+            "back from",
+            rf"\b(?:[Jj]ust|[Gg]ot|I['’]m|[Ww]e['’]re) (?:got )?back from (?:[a-z]+ ){{0,4}}?(?:in )?{_PLACE}",
+            "I visited {o}",
+        ),
+        (
+            "allergy",
+            r"\bI(?:['’]ve| have)? (?:grown out of|grew out of|outgrown|outgrew|got over|lost) my (?P<o>[a-z]+"
+            r"(?: [a-z]+)?) "
+            r"(?:allergy|intolerance)",
+            "I am no longer allergic to {o}",
+        ),
+        *(
+            (
+                "(",
+                rf"\b(?:[Mm]y|[Oo]ur) (?:[a-z]+ )?(?:kids|children|boys|girls|sons|daughters|twins|little ones)[,:]? "
+                rf"(?P<a>{NAME}) \((?P<x>\d{{1,2}})\)(?:,| and|, and| &) (?P<b>{NAME}) \((?P<y>\d{{1,2}})\)",
+                plain,
+            )
+            for plain in ("my kids are {a} and {b}", "{a} is {x}", "{b} is {y}")
         ),
     )
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
 _WAS_SAID = (
-    r"\b(?:I|[Yy]ou)(?:['’]ve| have)? (?:always |just |keep |kept )?(?:said|told you|wrote|noted|wrote down|think|thought"
+    r"\b(?:I|[Yy]ou)(?:['’]ve| have)? (?:always |just |keep |kept )?(?:said|told you|wrote|noted|wrote down"
+    r"|think|thought"
     r"|saying|mentioned|put down)(?: earlier| before)?(?: that)? "
 )
 DISPUTED: list[tuple[str, LazyPattern, str]] = [
@@ -608,12 +417,15 @@ _PETS_DO = (
     r"|all|every|just|who|got|ate|eat|sleep|have|need|drink|live|run|again|today|yesterday|tonight|threw|keeps"
     r"|[a-z]+(?:ed|[^s]s))\b))"
 )
+_NO_NAME = r"(?!(?:['’]s|s['’]?)? names?\b| (?:(?:is|are|was|were) )?(?:called|named)\b)"
+"""Who asks what a pet is called, or says so, means one with a name."""
 PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
         (
             "t ",
-            r"\b(?:[Ii]s it (?:weird|bad|strange|normal|odd|ok|okay|wrong|funny|rude) that|[Cc]an you believe(?: that)?)"
+            r"\b(?:[Ii]s it (?:weird|bad|strange|normal|odd|ok|okay|wrong|funny|rude) that|[Cc]an you believe(?:"
+            r" that)?)"
             r" (?P<o>(?:I|my|we)\b[^?]{3,60})",
             "{o}",
         ),
@@ -631,7 +443,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             (
                 " in ",
                 rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)"
-                rf"|{before}) an? (?:[a-z-]+ )??(?P<o>{KINDS})(?: (?:who lives|living))? in "
+                rf"|{before}) (?:an?|two|three|four) (?:[a-z-]+ )??(?P<o>(?:{KINDS})s?)(?: (?:who live|who lives"
+                rf"|living))? in "
                 rf"(?P<a>[{UPPER}]\w+)",
                 "my {o} lives in {a}",
             )
@@ -662,11 +475,12 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "",
-            r"\b(?:[Mm]y|[Oo]ur) (?:(?:little|big|lovely|poor|beloved|fat|crazy|stupid|silly|own|two|three|four|five"
+            r"(?<!name of )(?<!names of )(?<!which of )(?<!Which of )\b(?:[Mm]y|[Oo]ur) "
+            r"(?:(?:little|big|lovely|poor|beloved|fat|crazy|stupid|silly|own|two|three|four|five"
             r"|black|white|ginger|brown"
             r"|rescue|rescued|pet|elderly|young|cute|sweet|dear|other|oldest|youngest|adorable|lazy"
             r"|[a-z]+-year-old) ){0,2}"
-            rf"(?P<o>{ANIMALS}){_PETS_DO}",
+            rf"(?P<o>{ANIMALS}){_NO_NAME}{_PETS_DO}",
             "I have a {o}",
         ),
         (
@@ -687,8 +501,9 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             "my {o}{a} {b}",
         ),
         (
-            "did ",
-            r"\b[Dd]id (?:I|you) (?:ever |already )?(?:tell|mention|know)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we"
+            "did",
+            r"\b[Dd]id(?:n['’]t)? (?:I|you) (?:ever |already )?(?:tell|mention|know|say)(?: to)?(?: you)?(?:"
+            r" that)? (?P<o>(?:I|my|we"
             r"|our)\b[^?]{3,80})",
             "{o}",
         ),

@@ -19,6 +19,7 @@ from memwell.language.claims.english_objects import (
     NUMBERS,
     Place,
     Taker,
+    is_first_name,
 )
 from memwell.language.claims.english_verbs import ING, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
@@ -338,7 +339,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "studies_at"
     if relation == "with":
         words = text[slice(*place)]
-        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in EMPLOYERS else ""
+        return "partner" if is_first_name(words) else "works_at" if words in EMPLOYERS else ""
     if relation == "lives_in" and text[slice(*place)] in EMPLOYERS:
         return "works_at"
     if relation == "lives_in" and _TERM(text):

@@ -168,6 +168,10 @@ _BOOKED = LazyPattern(
 _LONGEST_PLAN = 14
 
 
+_PLANNED = LazyPattern(r"\s*(?:(?:to|on|an?|the|our|my|some|for|his|her|their)\b|\w+ing\b|[A-Z\d])").match
+"""What follows *planning*; a planning department plans nothing of one's own."""
+
+
 def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     """The places of what a clause says is planned."""
     if said.negated or said.used_to or said.can:
@@ -185,7 +189,8 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         )
     if said.verb in _LEADS and (said.verb != "decide" or said.tense in ("past", "perfect")):
         found = _LEAD(text, said.at, end)
-        if found is None or (said.verb != "plan" and not text.startswith((" to ", " on "), said.at)):
+        vague = said.verb == "plan" and said.form == "ing" and not _PLANNED(text, said.at)
+        if found is None or vague or (said.verb != "plan" and not text.startswith((" to ", " on "), said.at)):
             return []
         return cut(text, found.start("o"), end)
     if said.tense == "future":
@@ -382,16 +387,16 @@ _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was b
 _LOST = LazyPattern(
     r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
     r"|give|given"
-    rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{ANIMALS})|(?P<kin>{KINDS}))(?:,? "
+    rf"|have|had|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{ANIMALS})|(?P<kin>{KINDS}))(?:,? "
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
     r"(?! (?:in|at) the (?!war\b)| for (?:a|an|ten|two|five) (?:while|min|sec|hour|moment)|,? but)(?P<off> (?:away"
-    r"|up|down|put down|to (?:sleep|my|our|an?|the)))?\b"
+    r"|up|down|put (?:down|to sleep)|to (?:sleep|my|our|an?|the)))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
     r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
     rf"(?P<dead>{CAPITAL}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
-    rf"down)\b(?! (?:of )?laugh)"
+    rf"(?:down|to sleep))\b(?! (?:of )?laugh)"
 ).search
-_TAKES_OFF = ("put", "gave", "give", "given", "have")
+_TAKES_OFF = ("put", "gave", "give", "given", "have", "had")
 
 
 def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
@@ -436,6 +441,8 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     if not lost["dead"] and (
         needs_off != bool(lost["off"]) or (lost["kin"] and verb not in ("lost", "buried", "bury"))
     ):
+        return
+    if verb in ("have", "had") and not lost["off"].startswith(" put"):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
     if which == "given" and not lost["off"] and verb not in ("buried", "bury", "rehomed", "rehome", "re-homed"):

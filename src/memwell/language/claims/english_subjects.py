@@ -74,15 +74,25 @@ _MINE = LazyPattern(
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
     rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
     rf"|cousin|friend|boys?"
-    rf"|girls?)\b|['’]s (?!an? )(?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
+    rf"|girls?)\b|['’]s (?!an? )(?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b|(?<=s)['’] [a-z])"
     rf"(?: (?:since|from|at|in|back in) [a-z]+(?=, [{UPPER}]))?(?P<named>(?:,? (?:named|called) |, "
     rf"| )(?=(?P<name>(?!I\b){NAME})))?"
 )
+_IS_IT = LazyPattern(r"(?:\A|[,;:] )\W*(?:(?:and|so|but) )?(?:is|was|are|were)(?:n['’]t)? \Z", re.IGNORECASE).search
+_ASKS_NAME = LazyPattern(r"(?:,? or\b[^?]*)?\s*(?:\?|\Z)").match
+"""What stands around a name that is asked for: "Is my sister called Mia?", but not "Is my sister Mia asleep?"."""
 _CAPITAL = LazyPattern(r"[A-Z]").search
 _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
+_OF_A_WORK = LazyPattern(r"Uncle (?:Vanya|Tom['’]s Cabin|Sam\b|Buck\b|Ben['’]s)|Aunt Jemima").match
+_A_WORK_BEFORE = LazyPattern(
+    r"\b(?:(?:re-?)?read(?:s|ing)?|finish(?:ed|ing)|book|novel|play|film|movie|story|musical|production of|copy of"
+    r"|tickets (?:for|to)|staging|performing)(?: called)?[ :,]+[\"'“‘]?\Z",
+    re.IGNORECASE,
+).search
+"""A work with a title such as *Uncle Vanya*, and what stands before one."""
 _OF_MINE = LazyPattern(
     rf"(?:[Aa]n?|[Tt]his|[Oo]ne) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}) of (?:mine|ours)(?:,? (?:named|called) |, | )"
     rf"(?P<name>(?!I\b){NAME}),?"
@@ -99,7 +109,7 @@ _SPEAKS = LazyPattern(
     r"[Mm]e(?= (?:and|&) (?:my\b|[A-Z]))|(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)"
 ).match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
-_NAMED = LazyPattern(rf"(?!I\b){NAME}").match
+_NAMED = LazyPattern(rf"(?!I\b|You\b){NAME}").match
 _EPITHET = LazyPattern(r"(?:Little|Old|Young|Baby|Poor|Dear|Big) (?=[A-Z])").match
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
@@ -405,6 +415,8 @@ class ClauseFinder:
                 if not found["name"] or owner is None or found["adjectives"].split()[:1] == ["only"]:
                     continue
                 places = self._names_of(text, found)
+                if places and _IS_IT(text[: found.start()]) and _ASKS_NAME(text, places[-1][1]):
+                    continue
                 word = (found["kin"] or found["pet"]).lower()
                 relation = KIN[word] if found["kin"] else "pet"
                 for first, last in places:
@@ -425,7 +437,9 @@ class ClauseFinder:
     def _titled(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People with a title ("Uncle Raj"), "a friend of mine, Zoë", and "Ann, my sister"."""
         for found in _TITLED.finditer(text):
-            if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
+            if text[max(0, found.start() - 3) : found.start()].lower() in ("my ", "ur ", "is ", "er "):
+                continue
+            if not (_OF_A_WORK(text, found.start()) or _A_WORK_BEFORE(text[: found.start()])):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
                 self._person = Subject(name=found["name"])
         if " of mine" in short or " of ours" in short:
@@ -896,7 +910,9 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     if called is None:
         return []
     places = names(text, called.end(), clause.end)
-    if not places or ("call" not in called[0] and "name" not in called[0] and not ENDS_NAME(text, places[-1][1])):
+    names_it = any(word in called[0] for word in ("call", "name", "known", "goes", "answers"))
+    # Of one that has its name, "is" tells how it is: "My dog Rex is ill".
+    if not places or (not names_it and (pet.relation or not ENDS_NAME(text, places[-1][1]))):
         return []
     found: list[RuleMatch] = []
     for place in places:

@@ -19,6 +19,8 @@ from memwell.values import check_text, shown
 USER = "user"
 """The subject for *I* when the speaker is unknown."""
 
+NICKNAME = 0.65
+"""The confidence of a name that others call someone. It does not replace the name itself, and no other claim has it."""
 FAVOURITE = "favourite:"
 _LONGEST_FAVOURITE = 60
 CHINESE_FAVOURITES: dict[str, str] = {
@@ -239,3 +241,12 @@ class RuleMatch(NamedTuple):
     lasting: bool = False
     negated: bool = False
     confidence: float = 0.8
+
+    def moved(self, by: int) -> RuleMatch:
+        """The same match in a text that begins so much earlier."""
+        return self._replace(
+            object_start=self.object_start + by,
+            object_end=self.object_end + by,
+            start=max(0, self.start + by),
+            end=self.end + by,
+        )

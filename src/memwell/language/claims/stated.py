@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memwell.language.claims import Claim, claims, relation_of
+from memwell.language.patterns import LazyPattern
 
 _MANY = 2**16
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
@@ -74,8 +75,70 @@ def cannot_change(facts: Sequence[StatedFact]) -> bool:
     return bool(found) and all(one is not None and one.lasting for one in found)
 
 
+def outlasts_events(facts: Sequence[StatedFact]) -> bool:
+    """Whether nothing is stated but what someone likes, does or speaks, which no single event ends."""
+    return bool(facts) and all(one.relation in _LASTING and not one.negated for one in facts)
+
+
+_LASTING = frozenset(("hobby", "likes", "speaks"))
+
+
+def only_names(facts: Sequence[StatedFact]) -> bool:
+    """Whether nothing is stated but what someone is called: the speaker, a partner or a near relative."""
+    return bool(facts) and all(one.relation in _NAMES and not one.negated for one in facts)
+
+
+_NAMES = frozenset(("name", "child", "sibling", "parent", "partner", "married_to"))
+
+
+def corrects_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
+    """Whether one gives two values of one thing, the first of them denied, and the other states only other things."""
+    values = {one[:2] for one in newer if not one.negated}
+    corrected = any(one.negated and one[:2] in values for one in newer)
+    return bool(older) and corrected and {one.relation for one in newer}.isdisjoint(one.relation for one in older)
+
+
+def changes_another(text: str, newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
+    """Whether a clause changes a thing, and the other states only what is no matter of it: "I changed jobs" of a home."""
+    changed = _CHANGED(text)
+    if not older or changed is None or not {one.relation for one in newer}.isdisjoint(one.relation for one in older):
+        return False
+    thing, own = changed[1] or changed[2], [_THINGS.get(one.relation) for one in older]
+    return all(one is not None and one.search(thing) is None for one in own)
+
+
+_CHANGED = LazyPattern(
+    r"[^,;:]*\b(?:changed|switched|swapped|replaced|upgraded) (?:(?:my|our|his|her|their|the|an?|new) )*"
+    r"(?!(?:to|from|over|for)\b)([a-z]+)\b(?! (?:to|for|with)\b)[^,;:]*\Z"
+    r"|[^，；：。]*(?<![交转兑])换(?![到成去])了?(?:一?[个部台辆份家间]|新|的)*([^\W\x00-\x7f了]{2,4})了?[。！]?\Z"
+).match
+_HOME = LazyPattern(
+    r"flat|house|home|apartment|place|room|cit(?:y|ies)|town|area|address|countr|hood|[房住屋城区国]|地[方址]"
+)
+_JOB = LazyPattern(
+    r"job|work|compan|employer|career|position|role|field|profession|trade|industr|firm|office|side"
+    r"|工作|公司|单位|[行职岗]|东家|老板|地方"
+)
+_SCHOOL = LazyPattern(r"school|uni|college|course|major|degree|subject|[学专校]")
+_PARTNER = LazyPattern(r"friend|partner|wife|husband|wives|朋友|对象|老[婆公伴]|[男女]友|太太|妻|丈夫")
+_THINGS = {
+    "name": LazyPattern("name|[名姓]"),
+    "lives_in": _HOME,
+    **dict.fromkeys(("works_at", "works_in", "occupation"), _JOB),
+    **dict.fromkeys(("studies_at", "studies_in", "studies"), _SCHOOL),
+    **dict.fromkeys(("partner", "married_to"), _PARTNER),
+}
+"""What is changed with a value of a relation: who changes jobs works elsewhere."""
+
+
 def is_other_value(newer: tuple[StatedFact, ...], older: tuple[StatedFact, ...]) -> bool:
-    """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
+    """Whether a value is another one, or one that was stated is denied: "Rex died" of a dog that someone has.
+
+    A value that is part of the other only says it otherwise.
+    """
     now = single_values(newer)
     found = [(value, now[what]) for what, value in single_values(older).items() if what in now]
+    denied = {one[:3] for one in newer if one.negated and one.object}
+    if any(one[:3] in denied and not one.negated for one in older):
+        return True
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)

@@ -9,6 +9,7 @@ of the northern hemisphere, and a night lasts from 18:00 to 06:00.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
@@ -311,6 +312,29 @@ def time_expressions(text: str, *, now: datetime) -> list[TimeExpression]:
     if not text.isascii():
         readings = _apart(readings, _chinese()(text, local))
     return [found for reading in readings if (found := _resolved(text, reading, zone))]
+
+
+_ZH_NAMES = re.compile(
+    "(?:周|週|星期|禮拜|礼拜)([一二三四五六日天])|([一二][零〇一二三四五六七八九]{3})(?=年)"
+    "|(?<![一二三四五六七八九十])(十[一二]?|[一二三四五六七八九])(?=月)"
+)
+_ZH_FIGURES = {char: str(value) for value, char in enumerate("零一二三四五六七八九十")} | {
+    "〇": "0",
+    "十一": "11",
+    "十二": "12",
+}
+
+
+def usual_names(text: str) -> str:
+    """A text with one name for each day of the week, month and year in Chinese: 礼拜天 is 周日, 二〇一九年 is 2019年."""
+
+    def usual(found: re.Match[str]) -> str:
+        day, year, month = found.groups()
+        if day:
+            return "周日" if day == "天" else f"周{day}"
+        return _ZH_FIGURES[month] if month else "".join(_ZH_FIGURES[one] for one in year)
+
+    return text if text.isascii() else _ZH_NAMES.sub(usual, text)
 
 
 @cache

@@ -113,25 +113,35 @@ class LocalEmbedder(TokenEmbedder):
         return (np.maximum.reduceat(likeness, starts) * steps).T
 
     def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
-        if not tokens:
-            return []
         telling = [at for at, word in enumerate(query.words) if not _says_little(word)]
+        if not tokens or not telling:
+            return [[] for _ in texts]
         likeness, steps, starts = token_products(query.vectors[telling], tokens)
-        likeness = likeness * steps
-        asked = [(query.words[at], float(query.weights[at])) for at in telling]
-        parts = np.split(likeness, starts[1:])
-        return [self._matched(asked, part, text) for part, text in zip(parts, texts, strict=True)]
+        alike = np.maximum.reduceat(likeness, starts)
+        # The first piece of each text that is as much like the word as any.
+        places = np.arange(len(likeness))
+        of_text = np.searchsorted(starts, places, "right") - 1
+        first = np.where(likeness == alike[of_text], places[:, None], len(places))
+        best = np.minimum.reduceat(first, starts) - starts[:, None]
+        alike *= steps
+        weighed = np.argsort(-alike * query.weights[telling], axis=1, kind="stable")
+        asked = [query.words[at] for at in telling]
+        parts = zip(alike.tolist(), best.tolist(), weighed.tolist(), texts, strict=True)
+        return [self._matched(asked, *part) for part in parts]
 
-    def _matched(self, asked: Sequence[tuple[str, float]], likeness: Floats, text: str) -> list[WordMatch]:
-        """The matches of a text, given how alike each of its pieces and each of the query are."""
+    def _matched(
+        self, asked: Sequence[str], highest: list[float], best: list[int], order: list[int], text: str
+    ) -> list[WordMatch]:
+        """The matches of a text: by word, how alike its best piece is and which that is, and the words by their weight."""
+        order = [at for at in order if highest[at] >= _LEAST_MATCH]
+        if not order:
+            return []
         words = self._english.get().words(_well_formed(text))
-        best: list[int] = likeness.argmax(axis=0).tolist()
-        alike: list[float] = likeness.max(axis=0).tolist()
         found: dict[str, WordMatch] = {}
-        for at in sorted(range(len(asked)), key=lambda at: -asked[at][1] * alike[at]):
+        for at in order:
             theirs = words[best[at]] if best[at] < len(words) else ""
-            if alike[at] >= _LEAST_MATCH and not _says_little(theirs):
-                found.setdefault(asked[at][0], WordMatch(asked[at][0], theirs, alike[at]))
+            if not _says_little(theirs):
+                found.setdefault(asked[at], WordMatch(asked[at], theirs, highest[at]))
         return list(found.values())[:_MOST_MATCHES]
 
     def _fill(self, row: Floats, text: str) -> Encoded | None:
@@ -215,7 +225,7 @@ def _question_map() -> tuple[Floats, Floats]:
         return found["rows"] * found["scales"][:, None], found["shift"]
 
 
-class _Loaded(Generic[M]):
+class Loaded(Generic[M]):
     """A model that is loaded on first use; other threads wait for it."""
 
     def __init__(self, load: Callable[[], M]) -> None:
@@ -235,9 +245,9 @@ class _Loaded(Generic[M]):
 
 
 @cache
-def _shared() -> tuple[_Loaded[Encoder], _Loaded[Multilingual]]:
+def _shared() -> tuple[Loaded[Encoder], Loaded[Multilingual]]:
     """The models of this process, shared by all embedders."""
-    return _Loaded(Encoder), _Loaded(Multilingual)
+    return Loaded(Encoder), Loaded(Multilingual)
 
 
 def _well_formed(text: str) -> str:

@@ -9,11 +9,12 @@ nothing is padded, and a text's vectors do not depend on others. ``encoder.md`` 
 from __future__ import annotations
 
 import io
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, cast
 
 import numkong
@@ -39,6 +40,7 @@ from memwell.models.local.onnx import (
 # The word-piece tokenizer of BERT's uncased models.
 
 _UNKNOWN = "[UNK]"
+_WORD = re.compile(r"\S+").finditer
 _START = "[CLS]"
 _END = "[SEP]"
 _LONGEST_WORD = 100
@@ -70,7 +72,8 @@ class WordPieces:
     def __init__(self) -> None:
         text = files("memwell.models.local").joinpath("vocabulary.txt").read_text(encoding="utf-8")
         self._ids = {piece: number for number, piece in enumerate(text.splitlines())}
-        self._start, self._end = self._ids[_START], self._ids[_END]
+        self._lengths = {number: len(piece.removeprefix("##")) for piece, number in self._ids.items()}
+        self.start, self.end = self._ids[_START], self._ids[_END]
         self._unknown = [self._ids[_UNKNOWN]]
         self._characters = _Characters()
         self._words: dict[str, list[int]] = {}
@@ -83,7 +86,7 @@ class WordPieces:
         pieces = self._pieces(text[:_PREFIX], most - 2)
         if len(pieces) < most - 2 and len(text) > _PREFIX:
             pieces = self._pieces(text[:MOST_CHARACTERS], most - 2)
-        return [self._start, *pieces[: most - 2], self._end]
+        return [self.start, *pieces[: most - 2], self.end]
 
     def words(self, text: str, most: int) -> list[str]:
         """The word of each piece that ``encode`` returns, in lower case; empty for those of start and end."""
@@ -91,6 +94,15 @@ class WordPieces:
         if len(found) < most - 2 and len(text) > _PREFIX:
             found = self._piece_words(text[:MOST_CHARACTERS], most - 2)
         return ["", *found[: most - 2], ""]
+
+    def placed(self, text: str) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+        """For each word the ids of its pieces, and where each of them begins and ends in the text."""
+        origins = [at for at, character in enumerate(text) for _ in self._characters[ord(character)]]
+        for word in _WORD(text.translate(self._characters)):
+            ids = self._words.get(word.group()) or self._cut(word.group())
+            lengths = [self._lengths[one] for one in ids] if ids is not self._unknown else [len(word.group())]
+            ends = list(accumulate(lengths, initial=word.start()))
+            yield ids, [(origins[first], origins[last - 1] + 1) for first, last in pairwise(ends)]
 
     def _piece_words(self, text: str, most: int) -> list[str]:
         found: list[str] = []
@@ -170,7 +182,7 @@ DIMENSIONS = 384
 MOST_PIECES = 256
 """The most pieces of a text, start and end included."""
 
-_LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
+_LAYERS, _HEADS, EPSILON = 6, 12, 1e-12
 _MOST_WEIGHT = 4.0
 
 
@@ -183,20 +195,20 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """The loaded model. Thread-safe.
+    """The loaded model, with the shipped weights or with others in the same form. Thread-safe.
 
-    Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the weights are not the
+    Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the shipped weights are not the
     expected ones.
     """
 
-    def __init__(self) -> None:
-        with np.load(io.BytesIO(checked_bytes(ENCODER))) as stored:
+    def __init__(self, weights: bytes | None = None) -> None:
+        with np.load(io.BytesIO(weights or checked_bytes(ENCODER))) as stored:
             constants: dict[str, Array] = dict(stored)
         self._pieces = WordPieces()
-        self._word_rows = _Rows(constants, "trunk.embeddings.word_embeddings.weight")
+        self._word_rows = Rows(constants, "trunk.embeddings.word_embeddings.weight")
         # All texts are of the first type, so its part is added once.
         of_type = cast(Floats, constants["trunk.embeddings.token_type_embeddings.weight"])[0]
-        positions = _Rows(constants, "trunk.embeddings.position_embeddings.weight")
+        positions = Rows(constants, "trunk.embeddings.position_embeddings.weight")
         self._positions = positions[np.arange(MOST_PIECES)] + of_type
         self._session = OnnxSession(_graph(constants))
         self.words = lru_cache(_REMEMBERED_TEXTS)(self._words)
@@ -219,7 +231,7 @@ def _unit(vectors: Floats) -> Floats:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
-class _Rows:
+class Rows:
     """A table of 8-bit rows with a scale for each."""
 
     def __init__(self, constants: dict[str, Array], name: str) -> None:
@@ -233,10 +245,10 @@ class _Rows:
 def _graph(constants: dict[str, Array]) -> bytes:
     """The encoder as one graph: from the summed embeddings of a text to its last layer, token vectors and gates, joined."""
     graph = OnnxGraph(integers=multiplies_integers())
-    x = graph.node("LayerNormalization", ["x", *_norm(graph, constants, "trunk.embeddings")], epsilon=_EPSILON)
+    x = graph.node("LayerNormalization", ["x", *norm(graph, constants, "trunk.embeddings")], epsilon=EPSILON)
     for number in range(_LAYERS):
-        x = _layer(graph, constants, x, f"trunk.encoder.layer.{number}")
-    head = _Rows(constants, "head.weight")[np.arange(TOKEN_DIMENSIONS)]
+        x = layer(graph, constants, x, f"trunk.encoder.layer.{number}")
+    head = Rows(constants, "head.weight")[np.arange(TOKEN_DIMENSIONS)]
     heads = np.concatenate([head, constants["gate.weight"]]).T
     biases = np.concatenate([np.zeros(TOKEN_DIMENSIONS, np.float32), constants["gate.bias"]])
     ends = graph.node("Add", [graph.node("MatMul", [x, graph.constant(heads)]), graph.constant(biases)])
@@ -244,7 +256,7 @@ def _graph(constants: dict[str, Array]) -> bytes:
     return graph.model({"x": [1, "pieces", DIMENSIONS]}, {out: [1, "pieces", DIMENSIONS + TOKEN_DIMENSIONS + 1]})
 
 
-def _layer(graph: OnnxGraph, constants: dict[str, Array], x: str, layer: str) -> str:
+def layer(graph: OnnxGraph, constants: dict[str, Array], x: str, layer: str) -> str:
     def multiplied(x: str, name: str, *, bias: Array | None = None) -> str:
         matrix, scales = constants[f"{layer}.{name}.weight.q"], constants[f"{layer}.{name}.weight.s"]
         bias = constants[f"{layer}.{name}.bias"] if bias is None else bias
@@ -262,10 +274,10 @@ def _layer(graph: OnnxGraph, constants: dict[str, Array], x: str, layer: str) ->
 
 
 def _added(graph: OnnxGraph, constants: dict[str, Array], x: str, change: str, name: str) -> str:
-    return graph.vendored("SkipLayerNormalization", [x, change, *_norm(graph, constants, name)], epsilon=_EPSILON)
+    return graph.vendored("SkipLayerNormalization", [x, change, *norm(graph, constants, name)], epsilon=EPSILON)
 
 
-def _norm(graph: OnnxGraph, constants: dict[str, Array], name: str) -> list[str]:
+def norm(graph: OnnxGraph, constants: dict[str, Array], name: str) -> list[str]:
     return [graph.constant(constants[f"{name}.LayerNorm.{one}"]) for one in ("weight", "bias")]
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from memwell._asyncify import Closing, asyncify, renamed
+from memwell._asyncify import Closing, asyncify
 from memwell.errors import (
     AccessDenied,
     ConfigurationError,
@@ -52,7 +52,7 @@ from memwell.longterm.recall import Recalled
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Page, Space, SpaceLike, Thread, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
-from memwell.runtime.engine import Engine, check_path, keep_earlier_names
+from memwell.runtime.engine import Engine, check_path
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Body,
@@ -82,7 +82,7 @@ from memwell.runtime.wire.table import (
 from memwell.settings import load_settings
 from memwell.storage.protocols import ThreadInfo, Version
 from memwell.tokens import default_counter
-from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, check_type, shown
+from memwell.values import as_utc, check_count, check_flag, check_id, check_metadata, check_text, check_type, shown
 from memwell.windows import Round, rounds_of
 
 _PAGE = 200
@@ -211,7 +211,7 @@ class RemoteHistory(Remote, History):
         return self._at("edit_message", index, asked)
 
     def remove(self, *targets: Target) -> None:
-        """Remove messages; ``restore`` brings each back. Raises ``NotFound``.
+        """Remove messages; ``restore`` restores each. Raises ``NotFound``.
 
         They go one by one: when one cannot be removed, those before it are restored.
         """
@@ -397,19 +397,19 @@ class RemoteMemory(Closing, Remote):
         )
         return self._connection.call("forget_by", asked)
 
-    def erase(self, ids: str | Iterable[str]) -> Erased:
+    def erase(self, ids: str | Iterable[str], *, wait: bool = False) -> Erased:
         """As ``Engine.erase``."""
-        return self._connection.call("erase", table.Erase(ids=as_ids(ids)))
+        return self._connection.call("erase", table.Erase(ids=as_ids(ids), wait=check_flag(wait, "wait")))
 
-    def erase_where(self, where: FilterLike) -> Erased:
+    def erase_where(self, where: FilterLike, *, wait: bool = False) -> Erased:
         """As ``Engine.erase_where``."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
-        return self._connection.call("erase", table.Erase(where=filter_data(where)))
+        return self._connection.call("erase", table.Erase(where=filter_data(where), wait=check_flag(wait, "wait")))
 
-    def erase_all(self) -> Erased:
+    def erase_all(self, *, wait: bool = False) -> Erased:
         """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
-        return self._connection.call("erase", table.Erase(everything=True))
+        return self._connection.call("erase", table.Erase(everything=True, wait=check_flag(wait, "wait")))
 
     # Jobs: these methods wait for them
 
@@ -508,9 +508,6 @@ class RemoteMemory(Closing, Remote):
     ashared = asyncify(shared)
 
 
-keep_earlier_names(RemoteMemory)
-
-
 class _Inner(Remote):
     """The base of what is stored in memwell's own space within the key's."""
 
@@ -527,6 +524,7 @@ class _Inner(Remote):
     "erase",
 )
 @refuses("the service finds who is meant by a name", "names_of")
+@refuses("the service chooses which memories a session hears", "history_heard", "endings")
 @refuses("export() has what was stated by hand, and import_file() takes it", "by_hand", "state")
 class RemoteFacts(_Inner):
     """The facts of the key's space."""
@@ -618,7 +616,7 @@ _MOST_MEDIA = 1000
 @refuses("the service clears its own caches", "uncache")
 @refuses("the service cuts all documents alike; call it where the store is", "chunking", "rechunk")
 @refuses("a service does not send the structure of a document; text() has its text", "parsed")
-@refuses(_PENDING, "pending", "owed")
+@refuses(_PENDING, "pending")
 class RemoteKnowledge(Remote):
     """The documents of the key's space, with the methods of ``Knowledge``."""
 
@@ -661,14 +659,15 @@ class RemoteKnowledge(Remote):
         )
         return run.run(sources)
 
-    def remove(self, *ids: str) -> int:
-        """Remove documents for good, from the store's files too; how many there were. Unknown ids are no error."""
+    def remove(self, *ids: str, wait: bool = False) -> int:
+        """As ``Knowledge.remove``: how many there were."""
         named = [check_id(id_, "a document's id") for id_ in ids]
-        return sum(self._connection.call("remove_document", id=id_).done for id_ in named)
+        asked = OPERATIONS["remove_document"].request({"wait": check_flag(wait, "wait")})
+        return sum(self._connection.call("remove_document", asked, id=id_).done for id_ in named)
 
-    def erase_all(self) -> int:
+    def erase_all(self, *, wait: bool = False) -> int:
         """Remove every document of the space for good; how many there were."""
-        return self.remove(*[document.id for document in self.documents()])
+        return self.remove(*[document.id for document in self.documents()], wait=wait)
 
     def flush(self, progress: IngestProgress | None = None) -> None:
         """Wait until the service has made all pending vectors, those of memories too."""
@@ -678,8 +677,6 @@ class RemoteKnowledge(Remote):
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
     aflush = asyncify(flush)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
 
 
 class RemoteMedia(Remote):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,6 @@ from memwell.errors import InvalidInput
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
-from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import FileLike, Imported, Note, Progress, decrypting, opened, written
 from memwell.runtime.transfer.intake import RawMemory
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
@@ -83,7 +82,9 @@ def _json(head: bytes) -> str | None:
     if _key("mapping").search(head):
         return "chatgpt"
     if _AGENT.search(head) and not _MEM0.search(head):
-        raise InvalidInput(f"this is the state of an agent of AgentScope; {AGENTSCOPE}")
+        raise InvalidInput(
+            "this is the state of an agent of AgentScope: JSONSession of memwell.compat.agentscope loads it"
+        )
     if _MEM0.search(head) or _key("results").match(head[1:].lstrip()):
         return "mem0"
     if (_key("type").search(head) and _key("data").search(head)) or head.replace(b" ", b"").rstrip() == b"[]":
@@ -91,10 +92,6 @@ def _json(head: bytes) -> str | None:
     return None
 
 
-AGENTSCOPE: Final = (
-    "JSONSession of memwell.compat.agentscope loads AgentScope's files, "
-    "and its tables and keys are imported by their URL"
-)
 _MEM0 = re.compile(rb'(?<!\\)"memory"\s*:\s*[^{\s]')
 _AGENT = re.compile(rb'(?<!\\)"memory"\s*:\s*\{')
 
@@ -151,8 +148,6 @@ def import_file(
     memory = as_memory(memory)
     backend = RawMemory.of(memory).backend
     name = detect(path, backend) if format is None else format
-    if name == "agentscope":
-        raise InvalidInput(f"agentscope is no format of a file: {AGENTSCOPE}")
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
     decrypted = decrypting(backend, Path(path))
@@ -252,7 +247,6 @@ __all__ = [
     "export_jsonl",
     "export_markdown",
     "export_mcp",
-    "import_agentscope",
     "import_chatgpt",
     "import_csv",
     "import_file",

@@ -26,7 +26,8 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 
 CHARACTERS = 6_000_000
 """How many characters of a text go into one line: at most a quarter of the longest line, however they are escaped."""
-BLOCKS = 200_000
+BLOCKS = 15_000
+"""How many blocks go into one line: fewer values than a line may have (``files.MOST_VALUES``)."""
 VECTORS = 4_000
 
 _MOST_CHARACTERS = 512 * 1024 * 1024

@@ -1,7 +1,8 @@
 """Files for imports and exports, the report of an import, and a store read as a stream.
 
 A file is written whole or not at all. An imported file may come from anywhere: a line of a gigabyte or a million nested
-brackets is one problem in the report. Files of lines are read line by line, a JSON array whole.
+brackets is one problem in the report. Files of lines are read line by line, a JSON array whole. What may cost much is read
+in a worker (``memwell.confined``), whose result is small.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import shutil
 import stat
 import tempfile
 import time
+from array import array
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from memwell.confined import confined
 from memwell.errors import FileError, InvalidInput, MemwellError
 from memwell.messages import Message, encode_message
 from memwell.records import Page, Record, Space, Thread
@@ -29,6 +32,8 @@ from memwell.values import new_id
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with how much is done and of how much, None when that is not known: bytes when reading, lines when writing."""
+
+T = TypeVar("T")
 
 MOST_NOTES = 1000
 """How many skipped things and problems are listed; more are only counted."""
@@ -74,6 +79,7 @@ class ImportCounts:
         self._skipped: list[Note] = []
         self._problems: list[Note] = []
         self._failed = 0
+        self._future = 0
 
     def add(self, what: str, number: int = 1) -> None:
         """Something new was stored."""
@@ -83,6 +89,10 @@ class ImportCounts:
     def add_known(self, number: int = 1) -> None:
         """Something was stored already."""
         self._known += number
+
+    def add_future(self, number: int = 1) -> None:
+        """The file gave something a time in the future; it got that of the import."""
+        self._future += number
 
     def count(self, what: str, *, new: bool) -> None:
         """Something was stored now, or was stored already."""
@@ -120,7 +130,8 @@ class ImportCounts:
 
     def report(self) -> Imported:
         """The report."""
-        return Imported(self._format, self._counts, self._known, self._skipped, self._problems, self._failed)
+        hints = [f"a time in the future became that of the import: {self._future:,}"] if self._future else []
+        return Imported(self._format, self._counts, self._known, self._skipped, self._problems, self._failed, hints)
 
 
 FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -128,6 +139,18 @@ FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
 
 LONGEST = 128 * 1024 * 1024
 """The most bytes of a line or item: more than the largest memory takes as JSON."""
+
+MOST_VALUES = 100_000
+"""The most values of a line or item that is read in a worker: more would keep this process busy for long."""
+
+MOST_ITEMS = 1_000_000
+"""The most items of a JSON array."""
+
+_LIGHT = 20_000
+"""How many commas and brackets JSON may have to be read in place."""
+
+_SMALL = 1 << 16
+"""How many bytes of a JSON array are read in place."""
 
 _CHUNK = 1 << 16
 _PROGRESS_EVERY = 1 << 18
@@ -352,26 +375,72 @@ def decoded(data: bytes, kind: Any = Any) -> Any:
         raise InvalidInput(f"not what belongs here: {error}") from error
 
 
+def read_piece(reader: Callable[..., T], data: bytes, *arguments: Any) -> T:
+    """What ``reader(data, *arguments)`` makes of a line or an item: in a worker, unless its JSON is short or flat.
+
+    The reader is a function that ``confined`` takes, and passes its result through ``few``.
+    """
+    return reader(data, *arguments) if _is_light(data) else confined(reader, data, *arguments)
+
+
+def _is_light(data: bytes) -> bool:
+    found = 0
+    # In pieces: one count of a long text would keep other threads waiting.
+    for start in range(0, len(data) if len(data) > _LIGHT else 0, _CHUNK):
+        found += sum(map(data[start : start + _CHUNK].count, (b",", b"[", b"{")))
+        if found > _LIGHT:
+            return False
+    return True
+
+
+def few(found: T) -> T:
+    """A result of a reader. Raises ``InvalidInput`` when it holds more than ``MOST_VALUES`` values."""
+    number, waiting = 0, [msgspec.to_builtins(found)]
+    while waiting and number <= MOST_VALUES:
+        one = waiting.pop()
+        number += 1
+        if isinstance(one, list | tuple | dict):
+            waiting.extend(one.values() if isinstance(one, dict) else one)  # pyright: ignore[reportUnknownArgumentType]
+    if waiting:
+        raise InvalidInput(f"it holds more than {MOST_VALUES:,} values, which is the limit for one line or item")
+    return found
+
+
 def items(file: Reading, keys: tuple[str, ...] = ()) -> Iterator[Piece]:
     """The items of the JSON array in a file: of the file itself, or under the first of these keys that has one.
 
-    The file is read whole; one that is no JSON is a single problem.
+    The file is read whole; one that is no JSON, or has more than ``MOST_ITEMS``, is a single problem.
     """
+    data, places = file.rest(), array("Q")
     try:
-        found = decoded(file.rest(), list[msgspec.Raw] | dict[str, msgspec.Raw])
-        if isinstance(found, dict):
-            named = cast("dict[str, msgspec.Raw]", found)
-            key = next((key for key in keys if key in named), None)
-            found = decoded(b"null" if key is None else bytes(named[key]), list[msgspec.Raw])
+        found = places_of(data, keys) if len(data) <= _SMALL else confined(places_of, data, keys)
     except InvalidInput as error:
         yield Piece(0, b"", f"the file holds no JSON array: {error}")
         return
-    for number, item in enumerate(cast("list[msgspec.Raw]", found), 1):
-        yield Piece(number, bytes(item))
+    places.frombytes(found)
+    for number in range(len(places) // 2):
+        yield Piece(number + 1, data[places[2 * number] : places[2 * number + 1]])
 
 
-T = TypeVar("T")
-U = TypeVar("U")
+def places_of(data: bytes, keys: tuple[str, ...]) -> bytes:
+    """Where each item of a JSON array begins and ends: two 64-bit numbers an item. Raises ``InvalidInput``."""
+    found = decoded(data, list[msgspec.Raw] | dict[str, msgspec.Raw])
+    place = 0
+    if isinstance(found, dict):
+        named = cast("dict[str, msgspec.Raw]", found)
+        array_ = next((bytes(named[key]) for key in keys if key in named), b"null")
+        found, place = decoded(array_, list[msgspec.Raw]), data.find(array_)
+    if len(found) > MOST_ITEMS:
+        raise InvalidInput(f"it has {len(found):,} items, over the limit of {MOST_ITEMS:,}; cut it into several files")
+    places = array("Q")
+    for item in cast("list[msgspec.Raw]", found):
+        # Before it are only blanks, a comma or the open bracket of the array: it does not match there, being whole.
+        place = data.find(bytes(item), place)
+        places.append(place)
+        place += len(memoryview(item))
+        places.append(place)
+    return places.tobytes()
+
 
 MOVING = Space("memwell", "moving")
 """Where a move keeps its notes, in both stores. It is never copied."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
+from unicodedata import normalize
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
 from memwell.storage.protocols import Backend
+from memwell.tokens import counted
 from memwell.transcript.text import speaker
 from memwell.values import as_utc, check_text, check_type, shown
 
@@ -36,11 +38,36 @@ _PAGE = 500
 _EMBEDDER = "embedder"
 
 
-def as_imported(message: Message) -> Message:
-    """A message of a file or a table: one that a model would hear as the system is kept, and hidden from models."""
-    # Other programs may write the role of a chat in capitals or with spaces.
-    role = (message.chat_role or "").strip().lower()
-    return message.changed(hidden=True) if speaker(message.changed(chat_role=role)) is Role.SYSTEM else message
+_LOOKALIKES = str.maketrans("ѕуетмԁѵораοντρεαꜱʏᴛᴇᴍᴅᴠʟᴏᴘʀυ053ӏіι1|iıɪ", "syetmdvopaovtpeasytemdvlopryosellllllll")
+"""Letters and digits that are drawn like Latin letters; i, l and 1 are one letter, since a capital i looks like an l."""
+
+
+def is_system_name(name: str) -> bool:
+    """Whether a role or a name reads as the system's, in other letters, cases or widths too."""
+    return _drawn(name) in _SYSTEM_NAMES
+
+
+def _drawn(name: str) -> str:
+    """How a name looks: two with the same result are hard to tell apart."""
+    folded = normalize("NFKD", name[:100]).casefold().translate(_LOOKALIKES)
+    return "".join(filter(str.isalnum, folded)).replace("rn", "m")
+
+
+_SYSTEM_NAMES = frozenset(map(_drawn, ("system", "developer", "系统", "系統")))
+
+
+def as_imported(message: Message, now: datetime) -> Message:
+    """A message of a file or a table: one that a model would hear as the system is kept, and hidden from models.
+
+    None has the name of the system, or a time in the future.
+    """
+    is_system = speaker(message) is Role.SYSTEM or is_system_name(message.chat_role or "")
+    taken = message.changed(
+        hidden=message.hidden or is_system,
+        name=None if is_system_name(message.name or "") else message.name,
+        time=min(message.time, now),
+    )
+    return counted(taken)
 
 
 class RawMemory(MemoryBase):
@@ -114,6 +141,7 @@ class RawMemory(MemoryBase):
         content = importance_of(verdict.text, claims=len(said))
         taken = replace(
             traits,
+            speaker="" if is_system_name(traits.speaker) else traits.speaker,
             trust=trust,
             flags=flags,
             pinned=False,
@@ -188,9 +216,10 @@ class RawMemory(MemoryBase):
 
 
 _BATCH = 100
+_BATCH_BYTES = 1 << 20
 
 
-class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+class Arrival(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A memory of another product."""
 
     id: str
@@ -203,7 +232,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     expires: datetime | None = None
 
 
-class Talk(msgspec.Struct, frozen=True, kw_only=True):
+class Talk(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A conversation of another product."""
 
     id: str
@@ -238,33 +267,41 @@ class Intake:
         """Import what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""
         # A memory is known by its id once it is indexed.
         self._memory.catch_up()
-        batch: list[Piece] = []
+        batch: list[tuple[int, Sequence[Arrival | Talk] | InvalidInput]] = []
+        size = 0
         for piece in pieces:
-            batch.append(piece)
-            if len(batch) >= _BATCH:
-                self._take_batch(batch, read)
-                batch = []
-        self._take_batch(batch, read)
+            # Before a transaction begins: a piece may be read for long, and others wait for a transaction to end.
+            try:
+                batch.append((piece.number, InvalidInput(piece.wrong) if piece.wrong else read(piece)))
+            except InvalidInput as error:
+                batch.append((piece.number, error))
+            except RecursionError:
+                batch.append((piece.number, _too_deep()))
+            size += len(piece.data)
+            if len(batch) >= _BATCH or size >= _BATCH_BYTES:
+                self._store(batch)
+                batch, size = [], 0
+        self._store(batch)
         self._raw.done()
         return self.counts.report()
 
-    def _take_batch(self, batch: Sequence[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> None:
+    def _store(self, batch: Sequence[tuple[int, Sequence[Arrival | Talk] | InvalidInput]]) -> None:
         if not batch:
             return
         with self._memory.backend.transaction():
-            for piece in batch:
+            for number, found in batch:
                 try:
-                    if piece.wrong:
-                        raise InvalidInput(piece.wrong)
+                    if isinstance(found, InvalidInput):
+                        raise found
                     # Nested, so that a piece is imported whole or not at all.
                     with self._memory.backend.transaction(), self.counts.attempt():
-                        for one in read(piece):
+                        for one in found:
                             take = self._take_talk if isinstance(one, Talk) else self._take_arrival
-                            take(piece.number, one)  # pyright: ignore[reportArgumentType]
+                            take(number, one)  # pyright: ignore[reportArgumentType]
                 except (InvalidInput, Conflict) as error:
-                    self.counts.problem(piece.number, error)
+                    self.counts.problem(number, error)
                 except RecursionError:
-                    self.counts.problem(piece.number, "it is nested too deep")
+                    self.counts.problem(number, _too_deep())
 
     def _take_arrival(self, number: int, one: Arrival) -> None:
         if one.id in self._taken:
@@ -278,10 +315,13 @@ class Intake:
         if ttl is not None and ttl <= 0:
             self.counts.skip(number, "it has expired")
             return
+        now = self._memory.clock()
+        if one.time is not None and one.time > now:
+            self.counts.add_future()
         done = self._memory.remember(
             one.text,
             id=one.id,
-            time=one.time,
+            time=None if one.time is None else min(one.time, now),
             session=one.session,
             kind=one.kind,
             metadata=one.metadata,
@@ -303,7 +343,9 @@ class Intake:
             self.counts.skip(number, f"the conversation {shown(talk.id)} is another one here, which stays")
             return
         self._begun.add(talk.id)
-        fresh = [as_imported(one) for one in talk.messages if one.id not in here]
+        now = self._memory.clock()
+        fresh = [as_imported(one, now) for one in talk.messages if one.id not in here]
+        self.counts.add_future(sum(one.time > now for one in talk.messages if one.id not in here))
         log.append(thread, fresh)
         if not begun:
             log.annotate(thread, metadata=talk.metadata)
@@ -334,6 +376,10 @@ class Intake:
         self.counts.add("memories", len(done.ids))
         for refused in done.rejected:
             self.counts.skip(number, "; ".join(refused.reasons))
+
+
+def _too_deep() -> InvalidInput:
+    return InvalidInput("it is nested too deep")
 
 
 def derived_id(source: str, *parts: object) -> str:

@@ -36,8 +36,10 @@ from memwell.runtime.transfer.files import (
     Progress,
     decoded,
     entries_of,
+    few,
     lines,
     place_pages,
+    read_piece,
     reading,
     threads_of,
     written,
@@ -240,6 +242,11 @@ Line: TypeAlias = (
 )
 
 
+def line_of(data: bytes) -> Line:
+    """A line of a file that is not trusted. Raises ``InvalidInput``."""
+    return few(decoded(data, Line))
+
+
 def in_base64(data: bytes | memoryview) -> str:
     """Bytes as base64."""
     return base64.b64encode(data).decode()
@@ -318,7 +325,7 @@ class ThreadWriter:
         self._log = raw.backend.log
         self._counts = counts
         self._trusted = trusted
-        self._taken: Callable[[Message], Message] = (lambda message: message) if trusted else as_imported
+        self._now = raw.clock()
         self._thread: str | None = None
         self._places: list[Place] = []
 
@@ -329,8 +336,13 @@ class ThreadWriter:
             self._thread = line.thread
         try:
             self._places.append(_place(line, self._taken))
+            if not self._trusted and line.message is not None and line.message.time > self._now:
+                self._counts.add_future()
         except InvalidInput as error:
             self._counts.problem(number, error)
+
+    def _taken(self, message: Message) -> Message:
+        return message if self._trusted else as_imported(message, self._now)
 
     def flush(self, number: int) -> None:
         """Report the current conversation as incomplete: no more of its lines follow."""
@@ -364,6 +376,7 @@ class ThreadWriter:
         self._check_same(info, [place for place in places if info.first <= place.index < info.next])
         fresh = [place for place in places if place.index >= info.next]
         # The same conversation, or one that has gone on here.
+        created = line.created if self._trusted else min(line.created, now)
         is_known = bool(found) and (info.created == line.created or info.next > line.next)
         if is_known and not fresh:
             return 0, False
@@ -374,7 +387,7 @@ class ThreadWriter:
             next=max(info.next, line.next),
             rounds=max(info.rounds, line.rounds),
             edits=info.edits + sum(len(place.versions) for place in fresh),
-            created=line.created,
+            created=created,
             metadata=info.metadata if is_known else line.metadata,
             ended_round=line.rounds if line.ended else None,
         )
@@ -429,8 +442,8 @@ def _place(line: MessageLine, taken: Callable[[Message], Message]) -> Place:
 
 # Blobs and feature vectors
 
-PIECE = 48 * 1024 * 1024
-"""How many bytes go into one line: as base64 they take half of the longest line."""
+PIECE = 3 * 1024 * 1024
+"""How many bytes go into one line: an import holds few lines at a time."""
 
 _MOST_BYTES = 512 * 1024 * 1024
 
@@ -696,7 +709,7 @@ class _Unpacker:
             try:
                 if piece.wrong:
                     raise InvalidInput(piece.wrong)
-                line = decoded(piece.data, Line)
+                line = decoded(piece.data, Line) if self._trusted else read_piece(line_of, piece.data)
             except InvalidInput as error:
                 self._counts.problem(number, error)
             else:
@@ -754,9 +767,10 @@ class _Unpacker:
         match line:
             case MemoryLine():
                 self._take_memory(number, line)
-            case AliasLine() | FactLine() if not self._trusted:
-                # An alias would give a memory that is here another id, and a statement by hand outweighs what was said.
-                self._counts.skip(number, "statements by hand and other ids of memories need a trusted file")
+            case AliasLine() | FactLine() | ValueLine() if not self._trusted:
+                # An alias would give a memory that is here another id, a statement by hand outweighs what was said, and
+                # programs take values at their word: plans, profiles, the cached answers of a model.
+                self._counts.skip(number, "statements by hand, other ids and values by key need a trusted file")
             case AliasLine():
                 self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
             case FactLine():
@@ -775,6 +789,8 @@ class _Unpacker:
         here = self._raw.stored(record.id)
         if not self._trusted:
             try:
+                if record.time > self._raw.clock():
+                    self._counts.add_future()
                 record, versions = self._raw.judged(record), []
             except InvalidInput as error:
                 self._counts.skip(number, str(error))

@@ -1,7 +1,7 @@
 """Import of conversations that LangChain's own classes stored in SQL tables and in Redis.
 
 The source is not changed. A conversation has its session's name, followed by a mark of its origin when that name is taken;
-importing again adds only new messages. ``memwell import`` and ``bring`` import files.
+importing again adds only new messages. ``memwell import`` and ``import_file`` import files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from memwell.errors import NotFound
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
-from memwell.runtime.transfer.files import Imported, Piece, Progress, decoded
+from memwell.runtime.transfer.files import Imported, Piece, Progress, read_piece
 from memwell.runtime.transfer.intake import Intake, Talk
 from memwell.runtime.transfer.products import OwnNames, langchain_talk
 from memwell.storage.clients import redis_client, redis_errors, sql_engine, sql_errors, sqlalchemy
@@ -85,8 +85,7 @@ def _imported(
 
     def read(piece: Piece) -> tuple[Talk, ...]:
         session, number, layout = msgspec.json.decode(piece.data, type=tuple[str, int, str])
-        message = decoded(layout.encode())
-        return (langchain_talk(names[session], number, message, origin=names.origin, remember=remember),)
+        return (read_piece(langchain_talk, layout.encode(), names[session], number, names.origin, remember),)
 
     return Intake(memory, "langchain", strict=strict).take_all(pieces(), read)
 

@@ -26,7 +26,6 @@ from memwell.errors import (
     InvalidInput,
     NotFound,
     ReadOnlyStore,
-    Unsupported,
 )
 from memwell.messages import Message, encode_message
 from memwell.records import Record, Space, Thread, pack_half
@@ -82,7 +81,7 @@ class MoveRefused(ConfigurationError):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """The report of a move: what it did, and what the target holds now."""
+    """The report of a move: what it did, and what the target holds now of what was stored there."""
 
     spaces: int
     threads: int
@@ -91,6 +90,8 @@ class Moved(msgspec.Struct, frozen=True):
     entries: int
     records: int
     blobs: int
+    internal: int
+    """How much memwell keeps about it in spaces of its own: journals, facts, keys."""
     copied: int
     """How many entries, records, threads and blobs were written or removed: 0 when nothing had changed."""
     passes: int
@@ -136,8 +137,6 @@ class _Move:
 
     def run(self) -> Moved:
         facts = self._source.facts()
-        if facts.get("unread"):
-            raise Unsupported(f"nothing was moved: {facts['unread']}")
         finished = _claim(self._source, self._target)
         if finished is not None:
             if total_of(self._target).hexdigest() != finished:
@@ -210,6 +209,7 @@ class _Move:
         return Moved(
             spaces=total.spaces,
             **{kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")},
+            internal=total.internal,
             copied=self._copied,
             passes=self._passes,
             sealed=sealed,
@@ -350,13 +350,19 @@ class Total:
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
         self.counts = Counter[str]()
-        self.spaces = 0
+        self.internal = self.spaces = 0
 
     def add(self, space: Space, checksums: dict[str, Checksum]) -> None:
         """Add one space."""
-        self.spaces += any(one.counts for one in checksums.values())
+        is_internal = "memwell" in space
+        self.spaces += not is_internal and any(one.counts for one in checksums.values())
         for part, one in checksums.items():
-            self.counts.update(one.counts)
+            for kind, count in one.counts.items():
+                # The records there are the chunks of documents.
+                if is_internal and kind not in ("records", "blobs"):
+                    self.internal += count
+                else:
+                    self.counts[kind] += count
             if one.lasting:
                 self._digest.update(f"{space.encoded()} {part} {one.lasting}\n".encode())
 

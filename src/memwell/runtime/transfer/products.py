@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from memwell.errors import InvalidInput
+from memwell.language.quoting import clean
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
@@ -27,8 +28,10 @@ from memwell.runtime.transfer.files import (
     Progress,
     Reading,
     decoded,
+    few,
     items,
     lines,
+    read_piece,
     reading,
     written,
 )
@@ -64,13 +67,15 @@ def import_chatgpt(
     """
 
     def read(piece: Piece) -> Sequence[Talk]:
-        return (_talk(as_object(decoded(piece.data), "a conversation"), remember=remember),)
+        return (read_piece(chatgpt_talk, piece.data, remember),)
 
     intake = Intake(as_memory(memory), "chatgpt", strict=strict)
     return intake.take_file(file, partial(items, keys=("conversations",)), read, progress)
 
 
-def _talk(item: dict[str, Any], *, remember: bool) -> Talk:
+def chatgpt_talk(data: bytes, remember: bool) -> Talk:
+    """A conversation of an export. Raises ``InvalidInput``."""
+    item = as_object(decoded(data), "a conversation")
     given = item.get("conversation_id") or item.get("id")
     began = as_moment(item.get("create_time"), "create_time")
     messages = list(_messages(item, began or _EPOCH))
@@ -82,7 +87,8 @@ def _talk(item: dict[str, Any], *, remember: bool) -> Talk:
         moment = as_moment(item.get(field), field)
         if moment is not None:
             metadata[field] = moment.isoformat()
-    return Talk(id=check_id(id_, "a conversation's id"), messages=messages, metadata=metadata, remember=remember)
+    id_ = check_id(id_, "a conversation's id")
+    return few(Talk(id=id_, messages=messages, metadata=metadata, remember=remember))
 
 
 def _messages(item: dict[str, Any], began: datetime) -> Iterator[Message]:
@@ -179,7 +185,7 @@ def import_langchain(
     intake = Intake(memory, "langchain", strict=strict)
 
     def read(piece: Piece) -> Sequence[Talk]:
-        return (langchain_talk(name, piece.number, decoded(piece.data), origin=names.origin, remember=remember),)
+        return (read_piece(langchain_talk, piece.data, name, piece.number, names.origin, remember),)
 
     return intake.take_file(file, partial(items, keys=("messages",)), read, progress)
 
@@ -203,16 +209,16 @@ class OwnNames(dict[str, str]):
         return own
 
 
-def langchain_talk(thread: str, number: int, layout: object, *, origin: str, remember: bool) -> Talk:
+def langchain_talk(data: bytes, thread: str, number: int, origin: str, remember: bool) -> Talk:
     """The message with this number (from 1) of a conversation. Raises ``InvalidInput`` for anything else."""
-    item = as_object(layout, "a message of LangChain")
+    item = as_object(decoded(data), "a message of LangChain")
     content = as_object(item.get("data"), "the data of a message of LangChain").get("content", "")
     check_json(content, "the content of a message")
     # The id has the number: a text may occur twice, and a file only grows at its end.
     written = msgspec.json.encode([item.get("type"), content], order="sorted").decode()
     message = from_langchain(item, id=derived_id("langchain", thread, number, written))
     metadata = {"source": "langchain", "origin": origin}
-    return Talk(id=thread, messages=[message], metadata=metadata, remember=remember)
+    return few(Talk(id=thread, messages=[message], metadata=metadata, remember=remember))
 
 
 # mem0: the JSON of its ``get_all`` and of its exports, a list of memories, possibly under ``results``.
@@ -241,36 +247,42 @@ def import_mem0(
     owners: set[str] = set()
 
     def read(piece: Piece) -> Sequence[Arrival]:
-        item = as_object(decoded(piece.data), "a memory of mem0")
-        if isinstance(item.get("user_id"), str):
-            owners.add(item["user_id"])
-        if user_id is not None and item.get("user_id") != user_id:
+        found = read_piece(mem0_memory, piece.data, user_id)
+        if found is None:
             intake.counts.skip(piece.number, f"it is not {user_id!r} who it belongs to")
             return ()
-        return (_arrival(item),)
+        if isinstance(owner := found.metadata["mem0"].get("user_id"), str):
+            owners.add(owner)
+        return (found,)
 
     done = intake.take_file(file, partial(items, keys=("results", "memories")), read, progress)
     if user_id is None and len(owners) > 1:
         hint = (
             f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
         )
-        return msgspec.structs.replace(done, hints=[f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
+        return msgspec.structs.replace(done, hints=[*done.hints, f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
     return done
 
 
-def _arrival(item: dict[str, Any]) -> Arrival:
+def mem0_memory(data: bytes, user_id: str | None) -> Arrival | None:
+    """A memory of a file; None when it is of another user than this. Raises ``InvalidInput``."""
+    item = as_object(decoded(data), "a memory of mem0")
+    if user_id is not None and item.get("user_id") != user_id:
+        return None
     text = as_text(next((item[key] for key in _TEXT if item.get(key) is not None), None), "a memory of mem0")
     created = as_moment(item.get("created_at"), "created_at")
     own = as_object(item.get("metadata") or {}, "the metadata of a memory of mem0")
     if "mem0" in own or "memwell" in own:
         raise InvalidInput("the metadata of a memory of mem0 must not have the keys 'mem0' or 'memwell'")
-    return Arrival(
-        id=_id(item, text),
-        text=text,
-        time=created,
-        session=check_text(item.get("run_id") or "", "a run_id"),
-        metadata={**own, "mem0": {key: value for key, value in item.items() if key not in _OURS}},
-        expires=as_moment(item.get("expiration_date"), "expiration_date"),
+    return few(
+        Arrival(
+            id=_id(item, text),
+            text=text,
+            time=created,
+            session=check_text(item.get("run_id") or "", "a run_id"),
+            metadata={**own, "mem0": {key: value for key, value in item.items() if key not in _OURS}},
+            expires=as_moment(item.get("expiration_date"), "expiration_date"),
+        )
     )
 
 
@@ -278,6 +290,7 @@ def _id(item: dict[str, Any], text: str) -> str:
     given = item.get("id")
     if given is None:
         return derived_id("mem0", item.get("user_id"), text, item.get("created_at"))
+    given = f"{given}" if isinstance(given, int) and not isinstance(given, bool) else given
     return f"mem0:{check_id(given, 'the id of a memory of mem0')}"
 
 
@@ -346,17 +359,23 @@ def import_csv(
 
 
 def _rows(source: Reading) -> Iterator[Piece]:
-    """The rows of a table as JSON lists, that of the column names first. The length of a line is bounded."""
+    """The rows of a table as JSON lists, that of the column names first. The length of a row is bounded."""
+    size = 0
 
     def texts() -> Iterator[str]:
+        nonlocal size
         mark = "\ufeff"
         while line := source.line(_LONGEST):
+            # A text in quotes may go on in the next line, and so may its row.
+            size += len(line)
+            if size > 2 * _LONGEST:
+                raise csv.Error(f"it is longer than {2 * _LONGEST:,} bytes, and so is not read on")
             yield line.decode("utf-8", "surrogateescape").removeprefix(mark)
             mark = ""
 
     reader, number = csv.reader(texts(), strict=True), -1
     while True:
-        number += 1
+        number, size = number + 1, 0
         try:
             row = next(reader, None)
             if row is None:
@@ -406,18 +425,23 @@ def import_mcp(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Remember a knowledge graph. Raises ``FileError`` when the file cannot be read."""
-    return Intake(as_memory(memory), "mcp", strict=strict).take_file(file, lines, _read, progress)
+
+    def read(piece: Piece) -> Sequence[Arrival]:
+        return read_piece(mcp_memories, piece.data)
+
+    return Intake(as_memory(memory), "mcp", strict=strict).take_file(file, lines, read, progress)
 
 
-def _read(piece: Piece) -> Sequence[Arrival]:
-    item = as_object(decoded(piece.data), "a line of an MCP memory")
+def mcp_memories(data: bytes) -> list[Arrival]:
+    """The memories of a line of a graph. Raises ``InvalidInput``."""
+    item = as_object(decoded(data), "a line of an MCP memory")
     match item.get("type"):
         case "entity":
-            return _entity(item)
+            return few(_entity(item))
         case "relation":
-            return (
+            return [
                 related(*(as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType"))),
-            )
+            ]
         case other:
             raise InvalidInput(f"a line of an MCP memory is an entity or a relation, not {shown(other)}")
 
@@ -425,9 +449,10 @@ def _read(piece: Piece) -> Sequence[Arrival]:
 def _entity(item: dict[str, Any]) -> list[Arrival]:
     name, kind = as_text(item.get("name"), "an entity's name"), as_text(item.get("entityType"), "an entity's type")
     observations = as_list(item.get("observations"), "an entity's observations")
+    said = dict.fromkeys(check_text(one, "an observation") for one in observations)
     # An entity without observations is a memory too.
-    said: list[str | None] = [*dict.fromkeys(as_text(one, "an observation") for one in observations)] or [None]
-    return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
+    parts = (observed(name, kind, one) for one in [one for one in said if clean(one)] or [None])
+    return list({one.id: one for one in parts}.values())
 
 
 def plain_name(name: str) -> str:

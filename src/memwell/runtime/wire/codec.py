@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
@@ -141,6 +141,8 @@ def _encoded(value: Any) -> Any:
         return cast("Vector", value.tolist())
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
+    if isinstance(value, Sequence):
+        return list(cast("Sequence[Any]", value))
     raise NotImplementedError(f"no JSON for {type(value).__name__}")
 
 
@@ -496,7 +498,7 @@ class StoredCounts(msgspec.Struct, frozen=True, kw_only=True):
     conversations: int | None = None
     messages: int | None = None
     memories: int | None = None
-    """Those that were forgotten and can still be brought back included, and media, which are memories too."""
+    """Those that were forgotten and can still be restored included, and media, which are memories too."""
     documents: int | None = None
     chunks: int | None = None
     media: int | None = None
@@ -515,6 +517,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """How many spaces have pending work."""
     jobs: int = 0
     """Exports, imports and the like that wait or are under way."""
+    scrubs: int = 0
+    """Erasures that may still be in the store's files. It is counted for the whole service only."""
 
 
 class FailedRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -231,7 +231,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     ``does`` is the method of the engine, or of its ``room``: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``.
     The open segments of the path are its first arguments; the first one is the conversation in the room ``thread``.
     ``notes`` makes the note for the audit log, or None when nothing was done. ``unsent`` are parameters that a client
-    refuses, with the reason. ``earlier`` is a path from before a renaming: it is still answered, but not documented.
+    refuses, with the reason.
     """
 
     name: str
@@ -254,7 +254,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[Parameter, ...] = ()
     notes: Notes | None = None
     unsent: dict[str, str] = {}
-    earlier: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:

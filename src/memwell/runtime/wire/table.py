@@ -92,12 +92,13 @@ class ForgetBy(Request, frozen=True):
 class Erase(Request, frozen=True):
     """What to remove for good: memories by id, those that satisfy a filter, or ``everything``, also documents.
 
-    Exactly one is given.
+    Exactly one is given. With ``wait`` the answer comes when it is gone from the store's files, too.
     """
 
     ids: list[str] | None = None
     where: dict[str, Any] | None = None
     everything: bool = False
+    wait: bool = False
 
 
 class ListReceipts(Request, frozen=True):
@@ -212,7 +213,7 @@ class GrantList(AnswerBody, frozen=True):
 
 CLASHES = wrapped("Clashes", "Pairs of facts that cannot both be true.", clashes=list[Clash])
 COUNTED = wrapped("Counted", "How many there were, or are.", count=int)
-DOCUMENTS = wrapped("Documents", "Documents, by their ids.", documents=list[Document])
+DOCUMENTS = Wrapped(Page[Document], "items")
 DONE = Wrapped(codec.Done, "done")
 EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[FactEdge])
 FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
@@ -379,7 +380,7 @@ _MEMORIES = (
          takes=("OwnerOnly", "Whose memory: the key's own, or that of a space that shared it.")),
     _row("update", "PATCH /v1/memories/{id}", Engine.update, "Change a memory; what is left out stays.",
          takes=("UpdateMemory", "What to change of a memory. What is left out stays."), notes=_one, **_CHANGES),
-    _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` brings it back.",
+    _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` restores it.",
          gives=IDS, notes=_ids, **_CHANGES),
     _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.",
          takes=("Undo", "Which change to take back, if only that one."), notes=_one, **_CHANGES),
@@ -399,7 +400,7 @@ _MEMORIES = (
     _row("similarities", "POST /v1/similarities", Engine.similarities, "How near memories are to a query in meaning.",
          takes=("Similarities", "Which memories to compare with a query."), gives=NEARNESS, **_RECALLS),
     _row("forget", "POST /v1/forget", Engine.forget, "Forget memories, all or none of them.", gives=IDS,
-         takes=("Forget", "Which memories to forget, and why. Each can be brought back until the retention time is "
+         takes=("Forget", "Which memories to forget, and why. Each can be restored until the retention time is "
                 "over."), notes=_ids, **_CHANGES),
     _row("forget_by", "POST /v1/forget-by", None,
          "Forget what a policy names, or tell what it would forget. A policy without any condition is refused.",
@@ -419,15 +420,15 @@ _MEMORIES = (
          takes=("Reflect", "How many insights to make, and of what."),
          notes=lambda made, asked, path: noted_ids([one.id for one in made])),
     _row("pending", "GET /v1/pending", Engine.pending,
-         "Pending work: memories and documents that are not indexed yet, or without a vector.", earlier="/v1/owed"),
+         "Pending work: memories and documents that are not indexed yet, or without a vector."),
     _row("failures", "GET /v1/failures", Engine.failures,
          "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
-    _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", earlier="/v1/settle", **_JOB),
+    _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", **_JOB),
     _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("repair", "POST /v1/repair", Engine.repair,
          "Carry out steps of an audit's plan; those of memories that changed since are skipped. Raises ``InvalidInput`` "
          "for a step that is about another space.",
-         takes=("Repair", "Steps of an audit's plan to carry out."), logged=True, earlier="/v1/mend"),
+         takes=("Repair", "Steps of an audit's plan to carry out."), logged=True),
 )  # fmt: skip
 
 _PROMPTS = (
@@ -462,7 +463,7 @@ _FACTS = (
          fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_one,
          **_CHANGES),
     _row("retract_fact", "POST /v1/facts/retract", Facts.retract,
-         "Say by hand that a value was never true, or has ended. Reading the same again does not bring it back.",
+         "Say by hand that a value was never true, or has ended. Reading the same again does not restore it.",
          of=Facts, takes=("RetractFact", "Which value of whom is not true; with ``ended`` it was true until then."),
          fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_one,
          **_CHANGES),
@@ -473,7 +474,7 @@ _FACTS = (
          "subjects, and at most 1,000 subjects listed.", gives=SUBJECTS),
     _row("profile", "GET /v1/profiles/{subject}", Engine.profile,
          "What is known of someone; nothing is known of a stranger. It reads all memories.",
-         takes=("ProfileOf", "The language of a profile: ``en`` or ``zh``.")),
+         takes=("ProfileOf", "The language of a profile, ``en`` or ``zh``, and whose word it is made of.")),
 )  # fmt: skip
 
 _DOCUMENTS = (
@@ -495,7 +496,9 @@ _DOCUMENTS = (
     _row("document_text", "GET /v1/documents/{id}/text", Knowledge.text,
          "The text of a document as it was read. Raises ``NotFound``.", of=Knowledge, gives=TEXT_OF),
     _row("remove_document", "DELETE /v1/documents/{id}", Knowledge.remove,
-         "Remove a document for good; an unknown one is no error.", of=Knowledge, gives=DONE, notes=_named, **_ERASES),
+         "Remove a document for good; an unknown one is no error.", of=Knowledge, gives=DONE, notes=_named,
+         takes=("RemoveDocument", "With ``wait`` the answer comes when it is gone from the store's files, too."),
+         **_ERASES),
     _row("look_up", "POST /v1/documents/recall", Knowledge.recall,
          "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
          fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},

@@ -127,7 +127,7 @@ class KnowledgeGraph:
             arrivals: list[Arrival] = []
             for name, contents in observations:
                 entity = entities[name]
-                parts = [observed(name, entity.kind, _checked(one)) for one in contents]
+                parts = [observed(name, entity.kind, one) for one in _worded(contents)]
                 fresh = {_said(part): part for part in parts if _said(part) not in entity.observations}
                 entity.observations.update(dict.fromkeys(fresh))
                 added.append((name, list(fresh)))
@@ -297,16 +297,13 @@ def _matching(held: Iterable[_Held], contents: Iterable[str]) -> list[_Held]:
 def _parts_of(entity: Entity) -> list[Arrival]:
     _check_name(entity.name, "an entity's name")
     _check_name(entity.kind, "an entity's type")
-    said: list[str | None] = [_checked(one) for one in entity.observations]
-    parts = [observed(entity.name, entity.kind, one) for one in said or [None]]
+    parts = [observed(entity.name, entity.kind, one) for one in _worded(entity.observations) or [None]]
     return list({part.id: part for part in parts}.values())
 
 
-def _checked(observation: str) -> str:
-    text = clean(observation)
-    if not text:
-        raise InvalidInput("an observation must not be empty")
-    return text
+def _worded(observations: Iterable[str]) -> list[str]:
+    """Observations without characters that cannot be seen; those that are empty then are left out."""
+    return list(filter(None, map(clean, observations)))
 
 
 def _check_name(name: str, what: str) -> None:
@@ -324,7 +321,7 @@ MOST_ITEMS = 1_000
 MOST_QUERY = 2_048
 
 _Name = Annotated[str, Meta(min_length=1, max_length=1_000)]
-_Observation = Annotated[str, Meta(min_length=1, max_length=90_000)]
+_Observation = Annotated[str, Meta(max_length=90_000)]
 _Observations = Annotated[list[_Observation], Meta(max_length=MOST_ITEMS)]
 
 
@@ -488,21 +485,21 @@ GRAPH_TOOLS = (
         _delete_entities,
         Outcome,
         "Remove entities with their observations and relations. They are forgotten, not erased: list_memories with "
-        "`forgotten` shows them, undo brings each back.",
+        "`forgotten` shows them, undo restores each.",
         entityNames=_NAMES,
     ),
     _tool(
         "delete_observations",
         _delete_observations,
         Outcome,
-        "Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
+        "Remove observations from entities, which stay. Each is forgotten, and undo restores it.",
         deletions=_many(Deletion),
     ),
     _tool(
         "delete_relations",
         _delete_relations,
         Outcome,
-        "Remove relations. Each is forgotten, and undo brings it back.",
+        "Remove relations. Each is forgotten, and undo restores it.",
         relations=_RELATIONS,
     ),
     _tool(

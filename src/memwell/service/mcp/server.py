@@ -373,7 +373,10 @@ def _memories(memory: Engine, place: str | None) -> tuple[list[types.Resource], 
 
 def _conversations(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
     page = memory.threads(limit=PAGE, cursor=place)
-    return [_listing("conversations", one.thread.id, f"{one.messages} messages") for one in page.items], page.next
+    said = (f"{one.messages} message{'' if one.messages == 1 else 's'}" for one in page.items)
+    return [
+        _listing("conversations", one.thread.id, words) for one, words in zip(page.items, said, strict=True)
+    ], page.next
 
 
 def _documents(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:

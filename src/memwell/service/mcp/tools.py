@@ -562,6 +562,7 @@ MEMORY_TOOLS = (
         since=optional("Only what was said at or after this time.", Moment),
         until=optional("Only what was said before this time.", Moment),
         as_of=optional("What was known at this time, changes since then undone.", Moment),
+        now=optional("When the question was asked, if not just now: yesterday is the day before.", Moment),
         min_relevance=argument(
             "Leave out what is less likely than this to help to answer, 0 to 1; 0 gives everything.",
             float,
@@ -587,18 +588,18 @@ MEMORY_TOOLS = (
     ),
     _tool(
         "list_memories",
-        "List what is remembered, the newest first, page by page; or what was forgotten and can be brought back. "
+        "List what is remembered, the newest first, page by page; or what was forgotten and can be restored. "
         "Use it to look the memory over; to find something, use recall.",
         _listed,
         MemoryPage,
         does="memories",
         limit=argument("How many at most.", int, 20, ge=1, le=MOST_HITS),
         cursor=optional("`next` of the page before."),
-        forgotten=argument("Those that were forgotten and can be brought back by undo.", bool, False),
+        forgotten=argument("Those that were forgotten and can be restored by undo.", bool, False),
     ),
     _tool(
         "forget",
-        "Hide memories by their ids, so that nothing finds them any more; undo brings them back. Use it when the user "
+        "Hide memories by their ids, so that nothing finds them any more; undo restores them. Use it when the user "
         f"asks to forget something, or something is wrong. At most {MOST_IDS} ids; if one is unknown, none is hidden.",
         _forgotten,
         ForgottenIds,
@@ -608,7 +609,7 @@ MEMORY_TOOLS = (
     ),
     _tool(
         "undo",
-        "Take back the last change of a memory: bring back what was forgotten, or the words before an update.",
+        "Take back the last change of a memory: restore what was forgotten, or the words before an update.",
         _undone,
         UndoneMemory,
         idempotent=False,
@@ -643,7 +644,7 @@ MEMORY_TOOLS = (
     _tool(
         "retract_fact",
         "Say that a fact is not true, or has ended. Use it when the user says so and names no other value. The "
-        "memories it was read from stay, but do not bring it back.",
+        "memories it was read from stay, but do not restore it.",
         _set_right,
         Statements,
         destructive=True,

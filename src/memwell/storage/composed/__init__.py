@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, Conflict, ReadOnlyStore
-from memwell.records import Page, Space, paged
+from memwell.errors import BackendError
+from memwell.records import Page, Space
 from memwell.storage import arguments as given
-from memwell.storage.composed.follower import Attached, FollowedIndex, Progress, Reconciled, StoreVectors
+from memwell.storage.composed.follower import Attached, FollowedIndex, Reconciled
 from memwell.storage.composed.placed import (
-    Bytes,
-    PlacedBlobs,
     Transaction,
     current,
     placed,
     spaces_of,
-    take_home,
     transaction_on,
 )
 from memwell.storage.protocols import Backend, KeyValue, MessageLog, VectorEngine
 
 __all__ = [
     "Attached",
-    "Bytes",
     "ComposedBackend",
     "FollowedIndex",
     "Part",
     "Reconciled",
-    "StoreVectors",
     "VectorEngine",
 ]
 
 
-_PAGE = 500
-_TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
 
@@ -51,7 +42,7 @@ class Part(NamedTuple):
 
 
 class ComposedBackend(Backend):
-    """The home store, with conversations, values, the search by vector or blobs in other places.
+    """The home store, with conversations, values or the search by vector in other places.
 
     A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, even inside a
     transaction, and stay when it is rolled back. ``index`` is an engine that follows the home's rows. This backend closes
@@ -65,7 +56,6 @@ class ComposedBackend(Backend):
         log: Part | None = None,
         kv: Part | None = None,
         index: Attached | None = None,
-        blobs: Bytes | None = None,
         place: str = "",
         ask_above: int = 0,
     ) -> None:
@@ -82,29 +72,7 @@ class ComposedBackend(Backend):
         self.follower = None if index is None else FollowedIndex(home, index, ask_above)
         """The index with the following engine, if there is one."""
         self.index = self.follower or home.index
-        self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
-        self.blobs = self._blobs or home.blobs
-
-    def take_home(self) -> None:
-        """Move to the home, once, the internal data that an earlier version kept in a part."""
-        for name, part in self._parts.items():
-            # A read-only store stays as it is.
-            with suppress(ReadOnlyStore):
-                while self.home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
-                    self._take_home(name, part)
-
-    def _take_home(self, name: str, part: Part) -> None:
-        try:
-            self.home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
-        except Conflict:
-            # Another process does it.
-            time.sleep(_TAKING_NAP_S)
-            return
-        try:
-            take_home(self.home, part.store, [name])
-            self.home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
-        finally:
-            self.home.kv.delete(given.REMEMBERED, "taking home")
+        self.blobs = home.blobs
 
     @property
     def encrypted(self) -> bool:
@@ -152,31 +120,22 @@ class ComposedBackend(Backend):
                 found.append(f"the {name} at {part.place} does not answer: {error}")
         if self.follower is not None:
             found += self.follower.problems()
-        if self._blobs is not None and self._blobs.facts()["answers"]:
-            found += self._blobs.problems(self._all_spaces())
         return found
 
-    def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
-        """Repair the engine from the rows, and remove blobs without a reference. Raises ``BackendUnavailable``."""
-        found = Reconciled() if self.follower is None else self.follower.reconcile(space, progress)
-        self.remove_unreferenced(space)
-        return found
+    @property
+    def scrubs_quickly(self) -> bool:
+        return self.follower is None and all(store.scrubs_quickly for store in (*self._others, self.home))
 
-    def remove_unreferenced(self, space: Space | None = None) -> int | None:
-        """Remove blobs without a reference; how many, or None where all blobs are in the home store."""
-        if self._blobs is None:
-            return None
-        return self._blobs.reconcile(self._all_spaces() if space is None else iter([space]))
-
-    def scrub(self) -> None:
+    def scrub(self) -> bool:
         self._refuse_inside("scrubbed")
+        followed = True
         if self.follower is not None:
-            # An unavailable engine gets the deletions when it is back.
-            with suppress(BackendError):
+            try:
                 self.follower.catch_up_everywhere()
-        for store in self._others:
-            store.scrub()
-        self.home.scrub()
+            except BackendError:
+                # An unavailable engine gets the deletions when it is back.
+                followed = False
+        return all([followed, *(store.scrub() for store in (*self._others, self.home))])
 
     def facts(self) -> dict[str, Any]:
         facts = self.home.facts()
@@ -186,17 +145,11 @@ class ComposedBackend(Backend):
             facts.update(counts)
         if self.follower is not None:
             parts["index"] = self.follower.facts()
-        if self._blobs is not None:
-            parts["blobs"] = self._blobs.facts()
-            facts["blobs"] = self._blobs.count(paged(lambda cursor: self.home.spaces(limit=_PAGE, cursor=cursor)))
         return {**facts, "parts": parts}
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)
         return spaces_of(self.home, self._others, limit, given.check_name_cursor(cursor))
-
-    def _all_spaces(self) -> Iterator[Space]:
-        return paged(lambda cursor: self.spaces(limit=_PAGE, cursor=cursor))
 
     def seal(self, reason: str | None) -> None:
         self._refuse_inside("sealed")
@@ -214,8 +167,6 @@ class ComposedBackend(Backend):
         self._refuse_inside("closed")
         if self.follower is not None:
             self.follower.close()
-        if self._blobs is not None:
-            self._blobs.close()
         for store in (*self._others, self.home):
             store.close()
 

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memwell._native import product
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
 from memwell.filters import Filter, FilterLike, as_filter, record_test
-from memwell.records import MAX_SEGMENTS, Hit, Record, Space, Vector, as_vector, paged
+from memwell.records import Hit, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
 from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex, VectorEngine
@@ -53,8 +53,6 @@ _MAX_BEHIND = 1000
 _SPARE = 8
 _FURTHER = 4
 _MAX_FETCHED = 2000
-_VECTORS = Space("memwell", "vectors")
-_DEEP_VECTORS = Space("memwell", "deep-vectors")
 
 
 # Positions and deletions in the home store
@@ -759,70 +757,3 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
     scores = product(rows, np.asarray(vector, dtype=np.float32)) / np.linalg.norm(rows, axis=1)
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
     return [Hit(replace(records[at], vector=None), float(scores[at])) for at in best]
-
-
-# Another store as an engine
-
-
-class StoreVectors(VectorEngine):
-    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there."""
-
-    most = given.MAX_LIMIT
-
-    def __init__(self, store: Backend, name: str = "store") -> None:
-        self.name = name
-        self._store = store
-
-    def identity(self, dimensions: int) -> str:
-        while True:
-            known = self._store.kv.get(_VECTORS, "identity")
-            if known is not None:
-                return str(known.value)
-            try:
-                return str(self._store.kv.put(_VECTORS, "identity", new_id(), expect=0).value)
-            except Conflict:
-                continue
-
-    def store(self, space: Space, records: Sequence[Record]) -> None:
-        there = _there(space)
-        self._store.index.upsert([Record(id=one.id, text="", space=there, vector=one.vector) for one in records])
-
-    def drop(self, space: Space, ids: Iterable[str]) -> None:
-        self._store.index.delete(_there(space), ids)
-
-    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        return [(hit.record.id, hit.score) for hit in self._store.index.near(_there(space), vector, limit=limit)]
-
-    def ids(self, space: Space) -> Iterator[str]:
-        found = paged(lambda cursor: self._store.index.scan(_there(space), limit=PAGE, cursor=cursor))
-        return (one.id for one in found)
-
-    def count(self, space: Space) -> int:
-        return self._store.index.info(_there(space)).records
-
-    def forget(self, space: Space) -> None:
-        index, there = self._store.index, _there(space)
-        while ids := [one.id for one in index.scan(there, limit=PAGE).items]:
-            index.delete(there, ids)
-
-    def spaces(self) -> Iterator[Space]:
-        for space in paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor)):
-            # A space too deep to be stored under this one has a digest there, which does not name it.
-            if (
-                space[: len(_VECTORS)] == _VECTORS
-                and len(space) > len(_VECTORS)
-                and self._store.index.info(space).records
-            ):
-                yield Space(*space[len(_VECTORS) :])
-
-    def facts(self) -> dict[str, Any]:
-        return {"kind": self._store.facts().get("kind", "store")}
-
-    def close(self) -> None:
-        self._store.close()
-
-
-def _there(space: Space) -> Space:
-    if len(space) + len(_VECTORS) <= MAX_SEGMENTS:
-        return Space(*_VECTORS, *space)
-    return Space(*_DEEP_VECTORS, hashlib.sha256(space.encoded().encode()).hexdigest())

@@ -1,4 +1,4 @@
-"""Placement: conversations, values and blobs of a composed store in other stores, its transactions and its spaces."""
+"""Placement: conversations and values of a composed store in Redis, its transactions and its spaces."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import contextvars
 import hashlib
 import heapq
 import inspect
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import groupby, islice
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import MAX_SEGMENTS, Page, Space, Thread, paged
 from memwell.storage.arguments import REMEMBERED, is_memwells
-from memwell.storage.parts import BaseBlobs, copy_thread
-from memwell.storage.protocols import Backend, Blobs, Entry, ThreadInfo
+from memwell.storage.protocols import Backend, ThreadInfo
 
 T = TypeVar("T")
 
@@ -41,37 +38,24 @@ class Transaction:
         self._inner: AbstractContextManager[None] = home.transaction()
         self.after_commit: list[Callable[[], object]] = []
         """Run after the commit."""
-        self.after_rollback: list[Callable[[], object]] = []
-        """Run at the end if what was written until now is rolled back."""
-        self._undone_before = 0
 
     def __enter__(self) -> None:
         self.outer = current.get()
         self._around = transaction_on(self.home)
         self._inner.__enter__()
-        if self._around is not None:
-            self._undone_before = len(self._around.after_rollback)
-            return
-        self.open = True
-        current.set(self)
+        if self._around is None:
+            self.open = True
+            current.set(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._around is not None:
-            self._inner.__exit__(kind, error, trace)
-            if error is not None:
-                # Rolled back already, whatever becomes of the whole.
-                self._around.after_commit += self._around.after_rollback[self._undone_before :]
-            return
-        self.open = False
-        current.set(self.outer)
-        committed = False
-        try:
-            self._inner.__exit__(kind, error, trace)
-            committed = error is None
-        finally:
-            for work in self.after_commit if committed else self.after_rollback:
+        if self._around is None:
+            self.open = False
+            current.set(self.outer)
+        self._inner.__exit__(kind, error, trace)
+        if error is None:
+            for work in self.after_commit:
                 work()
 
 
@@ -92,16 +76,7 @@ def afterwards(home: Backend, work: Callable[[], object]) -> None:
         transaction.after_commit.append(work)
 
 
-def if_undone(home: Backend, work: Callable[[], object]) -> None:
-    """Run ``work`` at the end of the current transaction on this home if what was written until now is rolled back."""
-    transaction = transaction_on(home)
-    assert transaction is not None, "called inside a transaction"
-    transaction.after_rollback.append(work)
-
-
 # Internal spaces
-
-_OWN = ("blob-references", "index-gone")
 
 
 def own_space(space: Space, name: str) -> Space:
@@ -113,9 +88,9 @@ def own_space(space: Space, name: str) -> Space:
 
 def is_own(space: Space) -> bool:
     """Whether a space holds internal data of the composed store. Those are not listed."""
-    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
+    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("parts",)):
         return True
-    return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
+    return any(space[depth : depth + 2] == ("memwell", "index-gone") for depth in range(1, len(space) - 1))
 
 
 # Conversations and values
@@ -144,153 +119,6 @@ def _is_memwells(about: object) -> bool:
     return isinstance(space, Space) and is_memwells(space)
 
 
-def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
-    """Move memwell's internal data from a part (its ``log``, its ``kv``) to the home. Earlier versions kept it there.
-
-    What the home has already is not overwritten, so the next call finishes one that died half-way.
-    """
-    for space in list(paged(lambda cursor: part.spaces(limit=_PAGE, cursor=cursor))):
-        if not is_memwells(space) or space == REMEMBERED:
-            continue
-        threads, entries = list[Thread](), list[Entry]()
-        if "log" in kinds:
-            threads = [one.thread for one in paged(lambda cursor, at=space: part.log.threads(at, cursor=cursor))]
-        if "kv" in kinds:
-            entries = list(paged(lambda cursor, at=space: part.kv.scan(at, cursor=cursor)))
-        with home.transaction():
-            home.kv.restore(space, [one for one in entries if home.kv.get(space, one.key) is None])
-            for thread in threads:
-                if not home.log.threads(space, ids=[thread.id]).items:
-                    copy_thread(part.log, home.log, thread)
-        for thread in threads:
-            part.log.delete(thread)
-        for entry in entries:
-            part.kv.delete(space, entry.key)
-
-
-# Blobs in another store, and the references to them in the home store. Bytes without a reference do not count.
-
-
-REFERENCES = "blob-references"
-_BLOBS_PAGE = 1000
-
-
-class Bytes:
-    """A place for blobs, opened lazily: a folder, or the blobs of a store, which it closes."""
-
-    def __init__(self, opener: Callable[[], Blobs | Backend], place: str, kind: str = "store") -> None:
-        self._opener = opener
-        self.place = place
-        """Where it is, without secrets."""
-        self.kind = kind
-        self._lock = threading.Lock()
-        self._opened: Blobs | Backend | None = None
-
-    def open(self) -> Blobs:
-        """The blobs there. Raises ``BackendUnavailable``."""
-        with self._lock:
-            if self._opened is None:
-                try:
-                    self._opened = self._opener()
-                except BackendError as error:
-                    raise BackendUnavailable(f"the blobs at {self.place} are unavailable: {error}") from error
-            return self._opened.blobs if isinstance(self._opened, Backend) else self._opened
-
-    def close(self) -> None:
-        """Close the store."""
-        if isinstance(self._opened, Backend):
-            self._opened.close()
-
-
-class PlacedBlobs(BaseBlobs):
-    """The blobs of another store that the home store has references to."""
-
-    def __init__(self, home: Backend, placed: Bytes) -> None:
-        self._home = home
-        self._kv = home.kv
-        self._part = placed.open
-        self._place = placed.place
-        self._kind = placed.kind
-        self.close = placed.close
-
-    def _put(self, space: Space, digest: str, blob: bytes) -> None:
-        with Transaction(self._home):
-            self._kv.put(own_space(space, REFERENCES), digest, {"bytes": len(blob), "space": list(space)})
-            if_undone(self._home, lambda: self._remove(space, digest))
-            self._part().put(space, blob)
-
-    def _get(self, space: Space, digest: str) -> bytes | None:
-        if not self._refers(space, digest):
-            return None
-        try:
-            return self._part().get(space, digest)
-        except NotFound as error:
-            # Another caller may have deleted it meanwhile.
-            if not self._refers(space, digest):
-                return None
-            raise BackendError(f"the bytes of blob {digest!r} are missing from {self._place}") from error
-
-    def _refers(self, space: Space, digest: str) -> bool:
-        return self._kv.get(own_space(space, REFERENCES), digest) is not None
-
-    def _delete(self, space: Space, digest: str) -> bool:
-        with Transaction(self._home):
-            known = self._kv.delete(own_space(space, REFERENCES), digest)
-            if known:
-                afterwards(self._home, lambda: self._remove(space, digest))
-        return known
-
-    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
-        found = paged(lambda cursor: self._kv.scan(own_space(space, REFERENCES), cursor=cursor or after or None))
-        return [entry.key for entry in islice(found, limit)]
-
-    def _remove(self, space: Space, digest: str) -> bool:
-        """Delete bytes without a reference; whether that was done. While their store is unavailable they stay, unseen."""
-        with suppress(BackendError), Transaction(self._home):
-            if not self._refers(space, digest):
-                return self._part().delete(space, digest)
-        return False
-
-    def count(self, spaces: Iterator[Space]) -> int:
-        """How many references there are in these spaces of the home store."""
-        return sum(self._kv.count(space) for space in spaces if REFERENCES in space and is_own(space))
-
-    # Checks
-
-    def problems(self, spaces: Iterator[Space]) -> list[str]:
-        """References without bytes, and bytes without a reference, in words."""
-        return [complaint for space in spaces for complaint in self._compared(space)]
-
-    def _compared(self, space: Space) -> Iterator[str]:
-        referred, there = self._both(space)
-        for digest in sorted(referred - there):
-            yield f"the bytes of blob {digest} of the space {space!r} are missing from {self._place}"
-        for digest in sorted(there - referred):
-            yield f"nothing refers to the blob {digest} of the space {space!r} in {self._place}: run memwell reindex"
-
-    def reconcile(self, spaces: Iterator[Space]) -> int:
-        """Remove bytes without a reference; how many there were. Raises ``BackendUnavailable``."""
-        removed = 0
-        for space in spaces:
-            referred, there = self._both(space)
-            removed += sum(self._remove(space, digest) for digest in sorted(there - referred))
-        return removed
-
-    def _both(self, space: Space) -> tuple[set[str], set[str]]:
-        part = self._part()
-        there = set(paged(lambda cursor: part.scan(space, limit=_BLOBS_PAGE, cursor=cursor)))
-        return set(paged(lambda cursor: self.scan(space, limit=_BLOBS_PAGE, cursor=cursor))), there
-
-    def facts(self) -> dict[str, Any]:
-        """The kind and place of the bytes, and whether it answers."""
-        own = {"kind": self._kind, "place": self._place}
-        try:
-            self._part().scan(Space("memwell", "asked"), limit=1)
-        except BackendError as error:
-            return {**own, "answers": False, "why": str(error)}
-        return {**own, "answers": True}
-
-
 # The spaces of several stores in one order, without the internal spaces of the composed store.
 
 
@@ -300,22 +128,13 @@ _SURE = 196
 _PART_OF = REMEMBERED.encoded()
 """The space in which a part keeps the id of its home."""
 
-_Item: TypeAlias = tuple[str, str]
-"""The sort key of a space, and its encoded path: the same, but for a few that are listed at their references."""
-
 
 def spaces_of(home: Backend, others: Sequence[Backend], limit: int, cursor: str | None) -> Page[Space]:
     """One page of all spaces. A cursor is a position in the order of encoded paths, the same for every store."""
-    sources = [_of_home(home, cursor), *(_of_other(one, cursor) for one in others)]
-    found: list[_Item] = []
-    for item in heapq.merge(*sources):
-        if found and item == found[-1]:
-            continue
-        found.append(item)
-        if len(found) > limit:
-            break
-    items = [Space.decode(path) for _, path in found[:limit]]
-    return Page(items, found[limit - 1][0] if len(found) > limit else None)
+    own = (path for path in _paths(home, cursor) if not is_own(Space.decode(path)))
+    placed = ((path for path in _paths(one, cursor) if path != _PART_OF) for one in others)
+    found = [path for path, _ in islice(groupby(heapq.merge(own, *placed)), limit + 1)]
+    return Page([Space.decode(path) for path in found[:limit]], found[limit - 1] if len(found) > limit else None)
 
 
 def _paths(store: Backend, after: str | None) -> Iterator[str]:
@@ -336,54 +155,3 @@ def _paths(store: Backend, after: str | None) -> Iterator[str]:
 
 def _beginning(path: str) -> bytes:
     return path.encode()[:_SURE]
-
-
-def _of_other(store: Backend, after: str | None) -> Iterator[_Item]:
-    return ((path, path) for path in _paths(store, after) if path != _PART_OF)
-
-
-def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:
-    """The home's spaces; for references to blobs, the space that owns the blobs.
-
-    A space sorts behind all spaces under it, so its references come before itself. References before the cursor belong to
-    spaces above the cursor's.
-    """
-    owners = [] if after is None else list(_owners_above(home, Space.decode(after)))
-    heapq.heapify(owners)
-    for path in _paths(home, after):
-        space = Space.decode(path)
-        while owners and owners[0] < path:
-            owner = heapq.heappop(owners)
-            yield owner, owner
-        if not is_own(space):
-            yield path, path
-        elif REFERENCES in space:
-            owner = _owner(home, space)
-            if owner is None:
-                continue
-            if own_space(owner, REFERENCES)[: len(owner)] == owner:
-                heapq.heappush(owners, owner.encoded())
-            elif not _is_listed(home, owner.encoded()):
-                # It is too deep to have its references under it, and may sort before them.
-                yield path, owner.encoded()
-    while owners:
-        owner = heapq.heappop(owners)
-        yield owner, owner
-
-
-def _owner(home: Backend, references: Space) -> Space | None:
-    entries = home.kv.scan(references, limit=1).items
-    return Space(*cast("dict[str, list[str]]", entries[0].value)["space"]) if entries else None
-
-
-def _is_listed(home: Backend, path: str) -> bool:
-    # Nothing but the path itself sorts between the two.
-    before = path[:-1] + "\\"
-    return next(_paths(home, before), None) == path
-
-
-def _owners_above(home: Backend, space: Space) -> Iterator[str]:
-    for depth in range(1, len(space)):
-        above = Space(*space[:depth])
-        if home.kv.scan(own_space(above, REFERENCES), limit=1).items:
-            yield above.encoded()

@@ -311,6 +311,42 @@ OLDEST_SERVER = 140_000
 OLDEST_VECTOR = (0, 8)
 
 
+_REWRITTEN_BYTES = 16 * 2**20
+"""Tables up to this size are rewritten: ``VACUUM`` frees the room of a deleted row, and leaves its bytes there until
+another takes it. No one can read or write a table while it is rewritten, so larger ones are not.
+"""
+_LOCKED_MS = 1_000
+"""How long rewriting waits for the users of a table, and new ones behind it."""
+_OLDER_S = 2.0
+_OLDER = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND backend_type = 'client backend' AND greatest(age(backend_xmin), age(backend_xid)) > age(%s::text::xid)
+"""
+
+
+def _wait_for_older(session: Session) -> bool:
+    """Wait for the transactions that see what was deleted until now; False when one goes on for longer."""
+    row = session.one("SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text")
+    end = time.monotonic() + _OLDER_S
+    while session.one(_OLDER, row or ()) != (0,):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _clean_table(session: Session, table: str) -> bool:
+    """Rewrite or vacuum a table; False when it cannot be locked for that."""
+    how = "VACUUM"
+    if session.one("SELECT pg_total_relation_size(%s::text::regclass) <= %s", (table, _REWRITTEN_BYTES)) == (True,):
+        how = "VACUUM FULL"
+    try:
+        session.execute(f"{how} {table}")
+    except psycopg.errors.LockNotAvailable:
+        return False
+    return True
+
+
 class PostgresBackend(Backend):
     """A schema of a PostgreSQL database with pgvector.
 
@@ -376,7 +412,12 @@ class PostgresBackend(Backend):
     def check(self) -> list[str]:
         return self._connections.snapshot(None, complaints)
 
-    def scrub(self) -> None:
+    @property
+    def scrubs_quickly(self) -> bool:
+        return False
+
+    def scrub(self) -> bool:
+        """Rewrite the small tables and ``VACUUM`` the large ones, when no transaction sees what was deleted any more."""
         self._refuse_inside("scrubbed")
         self._connections.pool.ready()
         now = self._clock()
@@ -384,13 +425,13 @@ class PostgresBackend(Backend):
         def drop_over(session: Session) -> None:
             session.execute("DELETE FROM memwell_entry WHERE expires <= %s", (now,))
 
-        def vacuum(session: Session) -> None:
-            for table in TABLES:
-                session.execute(f"VACUUM {self._address.schema}.{table}")
+        def clean(session: Session) -> bool:
+            session.execute(f"SET lock_timeout = {_LOCKED_MS}")
+            unseen = _wait_for_older(session)
+            return all([unseen, *(_clean_table(session, f"{self._address.schema}.{table}") for table in TABLES)])
 
         self._connections.write(None, drop_over)
-        self._connections.apart(vacuum)
-        super().scrub()
+        return self._connections.apart(clean) and super().scrub()
 
     def facts(self) -> dict[str, Any]:
         server = self._server

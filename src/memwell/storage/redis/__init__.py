@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from memwell.storage.parts import BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.redis.log import RedisLog
 from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, SEAL, SEALED, SHARDS, UNLIST, define
-from memwell.storage.redis.servers import LOCKED, Argument, Connections, ResponseError, Server, parsed
+from memwell.storage.redis.servers import Argument, Connections, ResponseError, Server, parsed
 from memwell.values import check_text
 
 _log = logging.getLogger("memwell.storage")
@@ -31,8 +31,6 @@ _AT_ONCE = 500
 _REWRITING_S = 60.0
 _CONTENT = {"l": "z", "k": "v"}
 """The key that exists while a space has threads, or entries."""
-_EARLIER = {"r": "records", "b": "blobs"}
-"""Kinds that only earlier versions kept in Redis."""
 
 
 class RedisBackend(Backend):
@@ -105,8 +103,6 @@ class RedisBackend(Backend):
 
     def check(self) -> list[str]:
         self._connections.check_open()
-        if any(self._keys("*:l")):
-            return [LOCKED]
         found = [complaint for space, kinds in self._listed() for complaint in self._complaints(space, kinds)]
         unlisted = self._unlisted()
         # Other callers write meanwhile: a real fault is still there at a second check.
@@ -117,8 +113,6 @@ class RedisBackend(Backend):
             yield from (f"thread {name!r}: {one}" for one in self._log.complaints(Thread(space, name)))
         if "k" in kinds:
             yield from self._kv.complaints(space)
-        if unread := _unread(kinds):
-            yield f"the space {space!r}: {unread}"
 
     def _unlisted(self) -> set[str]:
         """Content that is not listed, in words."""
@@ -143,7 +137,11 @@ class RedisBackend(Backend):
                 cursor, found = answer
                 yield from (key.decode() for key in found)
 
-    def scrub(self) -> None:
+    @property
+    def scrubs_quickly(self) -> bool:
+        return False
+
+    def scrub(self) -> bool:
         """Drop listed names without content, and make the servers rewrite their files without deleted data."""
         self._connections.check_open()
         for space, kinds in list(self._listed()):
@@ -151,8 +149,8 @@ class RedisBackend(Backend):
                 self._forget_names(space)
             for kind in sorted(_CONTENT.keys() & set(kinds)):
                 self._forget_empty(space, kind)
-        super().scrub()
         rewrite_files(self._connections)
+        return super().scrub()
 
     def _forget_names(self, space: Space) -> None:
         names = list(self._log.names(space))
@@ -182,7 +180,6 @@ class RedisBackend(Backend):
             "durable": said.durable,
             "durability": said.words,
             "sealed": None if reason is None else reason.decode(),
-            "unread": _unread(kind for _, kinds in self._listed() for kind in kinds),
             **self._counted(),
         }
 
@@ -197,17 +194,6 @@ class RedisBackend(Backend):
 
     def close(self) -> None:
         self._connections.close()
-
-
-def _unread(kinds: Iterable[str]) -> str:
-    """A notice about data that this version does not read; empty when there is none."""
-    found = [_EARLIER[kind] for kind in sorted(_EARLIER.keys() & set(kinds), reverse=True)]
-    if not found:
-        return ""
-    return (
-        f"Redis holds {' and '.join(found)} of an earlier version of memwell, which this version does not read: "
-        "with the earlier version, move the store to sqlite: or postgresql: (memwell move)"
-    )
 
 
 def _server_facts(connections: Connections) -> dict[str, Any]:

@@ -6,19 +6,18 @@ threads of a space, the entries of a space, a piece of the list of all spaces. A
 key, because they may be long and hold anything: a key has a digest instead.
 
 The body of a script finds ``base``, its arguments from ``ARGV[FIRST]`` on, and ``again`` (true when it is sent once more
-because an answer was lost). Names that begin with ``q`` or ``x`` are taken: see below. ``l``, ``u`` and ``d`` are those of
-transactions of version 0.1; a tag with a lock ``l`` is refused.
+because an answer was lost). Names that begin with ``q`` or ``x`` are taken: see below.
 
 **One effect.** A script that writes keeps its reply under the call's number for a while (key ``q`` and the number), so a
 call whose answer was lost can be sent again (``remembered=False`` for a script that recognises its own effect).
 
-**Listed first.** A thread, and the first entry of a space, is listed in the tag's parent before it is written, because the
-two lie in different slots. The parent keeps a generation for every member (hash ``g``; data from before has none, which
-counts as ``''``). A script that finds its tag empty answers ``NEW`` unless ``fresh()``: then it was called with the
-generation that the tag is listed under, and no tombstone (key ``x`` and the generation) names that one. To unlist, the
-generation is read, a script leaves its tombstone in the tag that it empties or finds empty, and the parent drops the member
-if its generation is still that one. A caller that a tombstone refuses makes the parent take a new generation. So a crash
-may leave a listed name without content, never content that is not listed.
+**Listed first.** A thread, and the first entry of a space, is listed in the tag's parent before it is written, because
+the two lie in different slots. The parent keeps a generation for every member (hash ``g``). A script that finds its tag
+empty answers ``NEW`` unless ``fresh()``: then it was called with the generation that the tag is listed under, and no
+tombstone (key ``x`` and the generation) names that one. To unlist, the generation is read, a script leaves its
+tombstone in the tag that it empties or finds empty, and the parent drops the member if its generation is still that
+one. A caller that a tombstone refuses makes the parent take a new generation. So a crash may leave a listed name
+without content, never content that is not listed.
 
 **Full servers.** A server that is full refuses a script that could grow, until the script has written. A script that takes
 away (``frees=True``) first deletes ``base``, which never exists, and then runs to its end.
@@ -114,13 +113,8 @@ _MACROS = {
     "bury(ARGV[FIRST])": f"redis.call('SET', base .. 'x' .. ARGV[FIRST], '1', 'EX', {_TOMBSTONE_S})",
 }
 """Short forms in bodies. Lua functions would be created at every call."""
-_READING = """
-if redis.call('EXISTS', base .. 'l') == 1 then return redis.error_reply('MWHELD') end
-"""
 _WRITING = """
-local both = redis.call('MGET', base .. 'l', sealed)
-if both[2] then return redis.error_reply('MWSEALED') end
-if both[1] then return redis.error_reply('MWHELD') end
+if redis.call('EXISTS', sealed) == 1 then return redis.error_reply('MWSEALED') end
 """
 # A full server lets a script go on after its first write.
 _ROOM = "redis.call('DEL', base)\n"
@@ -140,7 +134,7 @@ return reply
 def define(name: str, body: str, *, writes: bool = False, frees: bool = False, remembered: bool = True) -> Script:
     """A script on one tag. Its body returns the reply: a number, a string or a list of them."""
     if not writes:
-        return define_bare(name, f"{_READING}{body}", writes=False)
+        return define_bare(name, body, writes=False)
     front = f"{_WRITING}{_RECALLING if remembered else ''}{_ROOM if frees else ''}"
     if not remembered:
         return define_bare(name, f"{front}{body}")
@@ -148,7 +142,7 @@ def define(name: str, body: str, *, writes: bool = False, frees: bool = False, r
 
 
 def define_bare(name: str, body: str, *, writes: bool = True) -> Script:
-    """A script that checks neither the locks of version 0.1 nor the seal."""
+    """A script that does not check the seal."""
     source = f"{_BEGIN}{body}"
     for word, meaning in _MACROS.items():
         source = source.replace(word, meaning)

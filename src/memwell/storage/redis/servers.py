@@ -116,8 +116,6 @@ _OPTIONS = {
     "prefix": _Option("memwell", re.compile(r"[A-Za-z0-9_.:-]{1,64}"), "1 to 64 letters, digits and _ . : -"),
     "durable": _Option("", re.compile("(everysec|yes)?"), "'everysec' or 'yes'"),
     "wait": _Option("0", re.compile("[0-9]{1,3}"), "the number of replicas"),
-    # An option of earlier versions, which has no effect.
-    "lease": _Option("", re.compile(".*", re.DOTALL), ""),
 }
 _DRIVERS = (
     *("client_name", "db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs"),
@@ -136,7 +134,7 @@ def _own_options(options: dict[str, str]) -> dict[str, str]:
             raise ConfigurationError(f"{name}= in the URL of a Redis server must be {expected}, not {given}")
     for name in options:
         if name not in _DRIVERS:
-            known = ", ".join((*(one for one in _OPTIONS if one != "lease"), *_DRIVERS))
+            known = ", ".join((*_OPTIONS, *_DRIVERS))
             raise ConfigurationError(
                 f"{shown(name)} is nothing that the URL of a Redis server can say; it can: {known}"
             )
@@ -389,16 +387,6 @@ class Servers:
             server.close()
 
 
-LOCKED = (
-    "a transaction of memwell 0.1 holds a part of this store, and only that version can end it; stop the programs that use "
-    "it, and read the store once with that version"
-)
-
-
-class Locked(Exception):
-    """A transaction of version 0.1 left its lock in the tag."""
-
-
 class Unlisted(Exception):
     """The tag holds nothing yet, or is not listed under the generation given, and must be listed first."""
 
@@ -407,7 +395,7 @@ class Sealed(Exception):
     """The store takes no writes."""
 
 
-_OURS = {"MWHELD": Locked, "MWNEW": Unlisted, "MWSEALED": Sealed}
+_OURS = {"MWNEW": Unlisted, "MWSEALED": Sealed}
 _PASSING = (ClusterDownError, MasterDownError, ReadOnlyError, TryAgainError)
 """What a cluster says while it finds a new master or moves a slot: nothing was done, and it will be over soon."""
 _CLUSTERS = (MovedError, AskError, ClusterDownError)
@@ -464,13 +452,11 @@ class Connections:
             self.check_open()
             try:
                 return self.run(script, tag, arguments, generation)
-            except (Locked, Unlisted, Sealed) as answer:
+            except (Unlisted, Sealed) as answer:
                 met = type(answer)
             # Outside of the handler, so that later errors do not chain to an internal exception.
             if met is Sealed:
                 raise self._sealed(tag)
-            if met is Locked:
-                raise BackendUnavailable(LOCKED)
             generation = self._listed(tag, generation)
 
     def _listed(self, tag: HashTag, refused: str | None) -> str:
@@ -513,7 +499,7 @@ class Connections:
     def run(
         self, script: Script, tag: HashTag, arguments: Sequence[Argument] = (), generation: str | None = None
     ) -> Any:
-        """The reply of a script. Raises ``Locked``, ``Unlisted``, ``Sealed``, and ``BackendError``."""
+        """The reply of a script. Raises ``Unlisted``, ``Sealed``, and ``BackendError``."""
         wait = self.wait if script.writes else None
         command = _command(script, tag, arguments, generation)
         try:

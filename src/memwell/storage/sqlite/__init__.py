@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, ConfigurationError
+from memwell.errors import BackendError, ConfigurationError, SecretRefused
 from memwell.filters import Filter
 from memwell.language.segment import segment
 from memwell.records import Page, Space
@@ -39,9 +39,11 @@ from memwell.storage.sqlite.schema import (
     THREAD_SHIFT,
     SpaceRow,
     compiled,
+    is_zeroed,
     migrate,
     seal,
     sealed,
+    set_zeroed,
     spaces_after,
 )
 from memwell.storage.sqlite.words import Words
@@ -230,8 +232,11 @@ class SqliteBackend(Backend):
         session = self._connections.open_session()
         try:
             migrate(session, str(self.path))
-        finally:
+        except BaseException:
             session.close()
+            self._connections.close()
+            raise
+        self._connections.lend(session)
         self._log = self.log = SqliteLog(self._connections, clock)
         self.kv = SqliteKeyValue(self._connections, clock)
         self._index = self.index = SqliteIndex(
@@ -272,12 +277,19 @@ class SqliteBackend(Backend):
             raise _Checked
         return found
 
-    def scrub(self) -> None:
+    def scrub(self) -> bool:
         if self._connections.transaction_here() is not None:
             raise BackendError("a store cannot be scrubbed inside its own transaction")
-        self._index.scrub()
-        self._connections.empty_log()
         super().scrub()
+        self._index.scrub()
+        if self._secret is not None or self._connections.read(is_zeroed):
+            return self._connections.empty_log()
+        # A store of an older memwell. From now on every page is zeroed when it is written.
+        self._connections.rebuild()
+        emptied = self._connections.empty_log()
+        if emptied:
+            self._connections.write(set_zeroed)
+        return emptied and self._connections.empty_log()
 
     @property
     def encrypted(self) -> bool:
@@ -292,7 +304,11 @@ class SqliteBackend(Backend):
         page = first_page(path)
         if self._secret is None or not is_encrypted(page):
             return super().export_reader(path)
-        return BufferedReader(EncryptedReader(path, self._secret.key(page[:SALT], "export")))
+        try:
+            reader = self._secret.opened(page[:SALT], "export", lambda key: EncryptedReader(path, key))
+        except SecretRefused as refused:
+            raise SecretRefused.of("wrong-export", str(path)) from refused
+        return BufferedReader(reader)
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)

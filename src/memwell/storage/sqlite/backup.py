@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from memwell.errors import BackendError, FileError, InvalidInput, SecretRefused
 from memwell.settings import Settings, load_settings
-from memwell.storage.files import is_at, locked, open_plain, replace_file, sync
+from memwell.storage.files import COMPANIONS, is_at, locked, open_plain, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
 from memwell.storage.sqlite.connections import Connections, Session, connect, has_checksums, is_wrong_page, translated
@@ -38,6 +38,7 @@ from memwell.storage.sqlite.encryption import (
     unlocked,
 )
 from memwell.storage.sqlite.schema import APPLICATION_ID
+from memwell.storage.sqlite.zeroing import zeroing_vfs
 from memwell.values import shown
 
 Progress = Callable[[int, int | None], None]
@@ -47,8 +48,6 @@ Facts = Callable[[Backend], dict[str, Any]]
 """Makes the counts to report, by the names of the store's facts."""
 
 _COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
-_COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw", "-cache")
-"""The endings of files that belong to a store: SQLite's own, and the folders of graphs and caches."""
 _PAGES_A_STEP = 1_000
 _CHUNK = 1 << 20
 _HEADER = b"SQLite format 3\x00"
@@ -67,7 +66,7 @@ _REFUSALS = {
 
 
 class BackupRefused(BackendError):
-    """A backup was not made or not brought back, and nothing was changed. ``code`` says why, for programs.
+    """A backup was not made or not restored, and nothing was changed. ``code`` says why, for programs.
 
     One of: same-file, foreign-file, incomplete, not-a-backup, has-log, wrong-digest, damaged, exists, in-use.
     ``values`` are what the message names.
@@ -121,7 +120,8 @@ def back_up(
     chosen = settings or load_settings()
     secret = Secret.of(chosen)
     SqliteBackend(store, settings=chosen).close()
-    source = Connections(str(store), secret=secret).open_session()
+    connections = Connections(str(store), secret=secret)
+    source = connections.open_session()
     try:
         source.execute("BEGIN")
         identity = _identity(source.connection)
@@ -132,6 +132,7 @@ def back_up(
         raise translated(error, str(store)) from error
     finally:
         source.close()
+        connections.close()
     return made._replace(removed=_remove_older(made.path, store, identity, secret, keep) if keep else [])
 
 
@@ -190,11 +191,15 @@ def _copy_pages(source: Session, to: Path, secret: Secret | None, progress: Prog
         # The same salt, and so the same key: what is copied are pages.
         target = unlocked(str(to), secret.key(first_page(store)[:SALT], "store"))
     else:
-        # Pages are copied as they are: with their checksums, if the store has any.
-        target = connect(str(to)) if has_checksums(store) else apsw.Connection(str(to))
+        # Pages are copied as they are: with their checksums, if the store has any; only their unused part is zeroed.
+        vfs = zeroing_vfs(None)
+        target = connect(str(to), zeroing=True) if has_checksums(store) else apsw.Connection(str(to), vfs=vfs)
     try:
         # An unfinished file is deleted, so it needs no journal.
         target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()
+        if secret is None:
+            # Checksums are made from the first page on that has room for them; pages of the log have none yet.
+            target.execute("PRAGMA user_version=1").fetchall()
         [(page_size,)] = source.rows("PRAGMA page_size")
         with target.backup("main", source.connection, "main") as copying:
             while not copying.done:
@@ -373,9 +378,14 @@ def restore(
     with _partial(store) as copy:
         digest = _copy_file(source, copy, progress or _quiet)
         compared = _check_digest(source, digest)
-        _, counts, problems = _checked(copy, facts, chosen)
+        try:
+            _, counts, problems = _checked(copy, facts, chosen)
+        except SecretRefused as refused:
+            # The copy is the backup to the user who restores it.
+            code = "wrong-backup" if refused.code == "wrong" else refused.code
+            raise SecretRefused.of(code, str(source)) from None
         if problems:
-            raise BackupRefused("damaged", source, reason=problems[0])
+            raise BackupRefused("damaged", source, reason=problems[0].replace(str(copy), str(source)))
         if store.exists() and is_in_use(store, Secret.of(chosen)):
             raise BackupRefused("in-use", store)
         _take_rights(copy, store)
@@ -411,7 +421,7 @@ def is_in_use(store: Path, secret: Secret | None = None) -> bool:
     or write-protected.
     """
     try:
-        connection = connect(str(store), secret, apsw.SQLITE_OPEN_READWRITE)
+        connection = connect(str(store), secret, apsw.SQLITE_OPEN_READWRITE, zeroing=True)
     except (apsw.Error, SecretRefused):
         return False
     try:
@@ -518,7 +528,7 @@ def _put_in_place(copy: Path, store: Path) -> Path | None:
     A log or graph next to the file of another store would be read as its own, so they are renamed first.
     """
     aside = _free_name(store)
-    there = [ending for ending in _COMPANIONS if Path(f"{store}{ending}").exists()]
+    there = [ending for ending in COMPANIONS if Path(f"{store}{ending}").exists()]
     existed = store.exists()
     if existed:
         _second_name(store, aside)

@@ -34,6 +34,7 @@ from memwell.errors import (
 )
 from memwell.storage.files import create_private
 from memwell.storage.sqlite.encryption import CREATE, SALT, FileKey, Secret, check_secret, encrypted_store, first_page
+from memwell.storage.sqlite.zeroing import zeroing_vfs
 from memwell.values import drawn_between
 
 # Errors of SQLite as memwell's
@@ -252,6 +253,10 @@ class WriterQueue:
                 return
 
 
+_CHECKPOINT_PAGES = 1_000
+"""How many pages the write-ahead log grows by before it is copied into the file, as SQLite does by itself."""
+_EMPTYING_S = 1.0
+"""How long a checkpoint waits for readers."""
 _FORK_PATIENCE_S = 5.0
 """How long a fork waits for a write under way."""
 
@@ -283,10 +288,13 @@ def _checksum_vfs() -> str | None:
     return _CHECKSUMS
 
 
-def connect(path: str, secret: Secret | None = None, flags: int = CREATE, *, frozen: bool = False) -> apsw.Connection:
+def connect(
+    path: str, secret: Secret | None = None, flags: int = CREATE, *, frozen: bool = False, zeroing: bool = False
+) -> apsw.Connection:
     """A connection to the file of a store. With a secret a new file is encrypted; else it gets page checksums.
 
-    A frozen file is opened as one that never changes. Raises ``SecretRefused``; ``ConfigurationError`` for a store with
+    A frozen file is opened as one that never changes. With ``zeroing`` the unused part of each page of a file that is not
+    encrypted is written as zeros. Raises ``SecretRefused``; ``ConfigurationError`` for a store with
     checksums where they cannot be had, since writing would make them wrong.
     """
     page = first_page(Path(path))
@@ -299,14 +307,14 @@ def connect(path: str, secret: Secret | None = None, flags: int = CREATE, *, fro
         return encrypted_store(path, place, page, secret, flags)
     checked = has_checksums(Path(path), page)
     if page and not checked:
-        return apsw.Connection(place, flags=flags)
+        return apsw.Connection(place, flags=flags, vfs=zeroing_vfs(None) if zeroing else None)
     vfs = _checksum_vfs()
     if vfs is None and checked:
         raise ConfigurationError(
             f"the store {path!r} has page checksums, which this build of apsw cannot keep; "
             "install apsw-sqlite3mc from PyPI"
         )
-    connection = apsw.Connection(place, flags=flags, vfs=vfs)
+    connection = apsw.Connection(place, flags=flags, vfs=zeroing_vfs(vfs) if zeroing else vfs)
     if vfs is not None and not page:
         connection.reserve_bytes("main", _RESERVED)
     return connection
@@ -344,16 +352,26 @@ class Session:
     __slots__ = ("connection", "execute", "learnt")
 
     def __init__(
-        self, path: str, busy_timeout_s: float, vfs: str | None, secret: Secret | None = None, *, frozen: bool = False
+        self,
+        path: str,
+        busy_timeout_s: float,
+        vfs: str | None,
+        secret: Secret | None = None,
+        *,
+        frozen: bool = False,
+        zeroing: bool = False,
     ) -> None:
         if vfs is not None:
-            self.connection = _through(vfs, path, frozen=frozen)
+            self.connection = _through(zeroing_vfs(vfs) if zeroing else vfs, path, frozen=frozen)
         else:
             if not frozen:
                 # SQLite gives its log and its other files the permissions of this one. If it cannot be made, it says why.
                 with suppress(OSError):
                     create_private(Path(path))
-            self.connection = connect(path, secret, frozen=frozen)
+            self.connection = connect(path, secret, frozen=frozen, zeroing=zeroing)
+        # Only a session that zeroes the unused part of pages copies the log into the file.
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, not zeroing)
+        self.connection.wal_autocheckpoint(0)
         # Without this SQLite plans a statement again whenever a parameter that its plan might depend on is bound.
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
@@ -388,7 +406,7 @@ class Session:
         return self.connection.execute(sql, bindings).fetchall()
 
     def close(self) -> None:
-        # The last connection checkpoints the log. When that fails nothing is lost: the next one reads the log.
+        # The last one, if it zeroes, checkpoints the log. When that fails nothing is lost: the next one reads the log.
         with suppress(apsw.Error):
             self.connection.close(True)
 
@@ -453,6 +471,7 @@ class Connections:
         self._pid = os.getpid()
         self._readers: list[Session] = []
         self._writer: Session | None = None
+        self._frames = self._checked = 0
         self.writers = WriterQueue()
 
     @property
@@ -475,11 +494,12 @@ class Connections:
             self._abandoned.extend((self._readers, self._writer))
             self._reset()
 
-    def open_session(self) -> Session:
+    def open_session(self, *, zeroing: bool = False) -> Session:
         """A new session, read-only where the folder is. Raises ``BackendError``."""
         try:
             try:
-                return Session(self.path, self._busy_timeout_s, self._vfs, self._secret)
+                timeout_s = min(_EMPTYING_S, self._busy_timeout_s) if zeroing else self._busy_timeout_s
+                return Session(self.path, timeout_s, self._vfs, self._secret, zeroing=zeroing)
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 if not _is_frozen(Path(self.path)):
                     raise
@@ -508,6 +528,10 @@ class Connections:
                 session.close()
             else:
                 self._readers.append(session)
+
+    def lend(self, session: Session) -> None:
+        """Give a session that is idle to the readers."""
+        self._readers.append(session)
 
     def snapshot(self, operation: Operation[T]) -> T:
         """Like ``read``, with every query of the operation seeing the same state of the store."""
@@ -556,6 +580,7 @@ class Connections:
             return None
         try:
             (self._writer or self.writer()).execute(sql, bindings)
+            self.checkpoint_if_due()
             return True
         except apsw.ConstraintError:
             return False
@@ -572,6 +597,7 @@ class Connections:
             session.begin()
             result = operation(session)
             session.execute("COMMIT")
+            self.checkpoint_if_due()
             return result
         except BaseException as error:
             self.roll_back()
@@ -587,7 +613,44 @@ class Connections:
             if self.closed:
                 raise BackendError(f"the store {self.path!r} is closed")
             self._writer = self.open_session()
+            self._writer.connection.set_wal_hook(self._note_frames)
         return self._writer
+
+    # The log
+
+    def _note_frames(self, connection: apsw.Connection, name: str, frames: int) -> int:
+        self._frames = frames
+        return apsw.SQLITE_OK
+
+    def checkpoint_if_due(self) -> None:
+        """Copy the write-ahead log into the file when it has grown enough. Only for the leader, after a commit."""
+        if self._frames < self._checked:
+            # The log was begun again.
+            self._checked = 0
+        if self._frames - self._checked >= _CHECKPOINT_PAGES:
+            self._checked = self._frames
+            # The commit is in the log. A later one tries again.
+            with suppress(MemwellError):
+                self._checkpoint("PASSIVE")
+
+    def _checkpoint(self, mode: str) -> bool:
+        """Copy the log into the file, with zeros in the unused part of pages. Whether no reader was in the way."""
+        session = self.open_session(zeroing=True)
+        try:
+            [(busy, _, _)] = session.rows(f"PRAGMA wal_checkpoint({mode})")
+            return not busy
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            session.close()
+
+    def empty_log(self) -> bool:
+        """Checkpoint the write-ahead log and truncate it. False when a reader kept it from that for a second."""
+        self.lead_for_transaction()
+        try:
+            return self._checkpoint("TRUNCATE")
+        finally:
+            self.writers.hand_on()
 
     def _commit(self, group: list[Pending[Any]]) -> None:
         try:
@@ -599,6 +662,7 @@ class Connections:
                 for one in group:
                     _run_in_savepoint(one, session, self.path)
             session.execute("COMMIT")
+            self.checkpoint_if_due()
         except BaseException as error:
             self.roll_back()
             for one in group:
@@ -633,15 +697,18 @@ class Connections:
             self._writer = None
             session.close()
 
-    def empty_log(self) -> None:
-        """Checkpoint the write-ahead log and truncate it, unless another process is reading it."""
+    def rebuild(self) -> None:
+        """Write all content to new pages. It takes as long as copying the store, and as much room again."""
         self.lead_for_transaction()
+        session = self.open_session()
         try:
-            # Idle readers hold nothing; the busy handler waits for active ones.
-            self.writer().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            # In a file, as the content may not fit in memory.
+            session.execute("PRAGMA temp_store=FILE")
+            session.execute("VACUUM")
         except apsw.Error as error:
             raise translated(error, self.path) from error
         finally:
+            session.close()
             self.writers.hand_on()
 
     # Transactions
@@ -672,9 +739,31 @@ class Connections:
         self.lead_for_transaction()
         try:
             self.closed = True
-            self._close_idle()
+            if not self._close_with_log():
+                self._close_idle()
+                self._close_log()
         finally:
             self.writers.hand_on()
+
+    def _close_with_log(self) -> bool:
+        """Close the idle readers so that the last one removes the log, if that is empty. Only for the leader."""
+        log = Path(f"{self.path}-wal")
+        if self._writer is not None or not self._readers or (log.exists() and log.stat().st_size):
+            return False
+        self._readers[0].connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        self._close_idle()
+        return True
+
+    def _close_log(self) -> None:
+        """Copy the log into the file and remove it, if no other process has the store open. Only for the leader."""
+        # When that fails nothing is lost: the next process reads the log.
+        with suppress(MemwellError, apsw.Error):
+            if Path(self.path).exists():
+                session = self.open_session(zeroing=True)
+                try:
+                    session.one("PRAGMA schema_version")
+                finally:
+                    session.close()
 
     def _close_idle(self) -> None:
         """Close the writer and the idle readers. Only for the leader."""
@@ -796,6 +885,7 @@ class Transaction:
             raise BackendError("the transaction was given up after an error inside it; nothing was stored")
         try:
             connections.writer().execute("COMMIT")
+            connections.checkpoint_if_due()
         except apsw.Error as failure:
             connections.roll_back()
             raise translated(failure, connections.path) from failure

@@ -1,9 +1,10 @@
 """Encryption of a store's files with one secret: a passphrase, or a key of 32 bytes.
 
 The cipher is AEGIS-256, by SQLite3 Multiple Ciphers: each page of a database and of its log is encrypted and authenticated
-by itself. The first 16 bytes of a file are plain: a mark, and random bytes as salt. So a file and its secret are all that
-is needed to read it. A passphrase goes through scrypt once for each salt, and SQLite is given the resulting key. Other data
-(graphs, caches, exports) are written as parts in a database that is encrypted in the same way, with a key of its own.
+by itself. The first 24 bytes of a file are plain: a mark, random bytes as salt, and eight bytes of SQLite's own header (the
+page size and the like). So a file and its secret are all that is needed to read it. A passphrase goes through scrypt
+once for each salt, and SQLite is given the resulting key. Other data (graphs, caches, exports) are written as parts in a
+database that is encrypted in the same way, with a key of its own.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import io
 import re
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from unicodedata import normalize
 
 import apsw
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from memwell.settings import Settings
 
+T = TypeVar("T")
 SALT = 16
 _PLAIN = b"SQLite format 3\0"
 _SCRYPT = {"n": 2**15, "r": 8, "p": 3, "maxmem": 2**26}
@@ -47,16 +50,26 @@ CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 class Secret:
     """What a store is encrypted with. 64 hexadecimal digits are a key and used as such; other text is a passphrase.
 
-    Raises ``ConfigurationError`` for a passphrase of fewer than 8 characters.
+    A line end behind it does not count, and a passphrase is the same in any Unicode normal form. Raises
+    ``ConfigurationError`` for anything else than text, and for a passphrase of fewer than 8 characters.
     """
 
-    __slots__ = ("_key", "_passphrase")
+    __slots__ = ("_forms", "text")
 
     def __init__(self, given: str) -> None:
-        self._key = bytes.fromhex(given) if _HEX.fullmatch(given) else None
-        self._passphrase = given.encode()
-        if len(given) < _SHORTEST:
-            raise ConfigurationError(f"a secret has {_SHORTEST} characters or more; this one has {len(given)}")
+        if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance] - settings come from anywhere
+            raise ConfigurationError(f"a secret is text, not {type(given).__name__}")
+        self.text = given
+        """The secret as given, for settings. It is never shown."""
+        bare = given.rstrip("\r\n")
+        # Stores of earlier versions have the key of the text as it was given then.
+        self._forms = tuple(dict.fromkeys([normalize("NFC", bare), given, bare, normalize("NFD", bare)]))
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise ConfigurationError("a secret must not hold half a character (a surrogate)") from None
+        if len(bare) < _SHORTEST:
+            raise ConfigurationError(f"a secret has {_SHORTEST} characters or more; this one has {len(bare)}")
 
     @classmethod
     def of(cls, settings: Settings) -> Secret | None:
@@ -86,15 +99,33 @@ class Secret:
 
     def key(self, salt: bytes, use: str) -> FileKey:
         """The key for one use of the files with this salt."""
-        base = self._key or _stretched(self._passphrase, salt)
-        # HKDF with one block of output.
-        extracted = hmac.digest(salt, base, "sha256")
-        return FileKey(hmac.digest(extracted, f"memwell {use}\x01".encode(), "sha256"), salt)
+        return _key_of(_fitting.get((self.text, salt), self._forms[0]), salt, use)
 
-    @property
-    def text(self) -> str:
-        """The secret itself, for settings. It is never shown."""
-        return self._passphrase.decode()
+    def opened(self, salt: bytes, use: str, opens: Callable[[FileKey], T]) -> T:
+        """What ``opens`` returns for the key of the form that fits; it raises ``SecretRefused`` for others."""
+        forms = dict.fromkeys([_fitting.get((self.text, salt), self._forms[0]), *self._forms])
+        refused: SecretRefused | None = None
+        for form in forms:
+            try:
+                found = opens(_key_of(form, salt, use))
+            except SecretRefused as error:
+                refused = refused or error
+            else:
+                _fitting[self.text, salt] = form
+                return found
+        assert refused is not None
+        raise refused
+
+
+_fitting: dict[tuple[str, bytes], str] = {}
+"""Which form of a secret fits the files with a salt."""
+
+
+def _key_of(form: str, salt: bytes, use: str) -> FileKey:
+    base = bytes.fromhex(form) if _HEX.fullmatch(form) else _stretched(form.encode(), salt)
+    # HKDF with one block of output.
+    extracted = hmac.digest(salt, base, "sha256")
+    return FileKey(hmac.digest(extracted, f"memwell {use}\x01".encode(), "sha256"), salt)
 
 
 @lru_cache(maxsize=64)
@@ -177,7 +208,20 @@ def encrypted_store(path: str, place: str, page: bytes, secret: Secret, flags: i
     """A connection to a store, which is made if need be. ``place`` is its path or URI, ``page`` its first page."""
     if not page and flags & apsw.SQLITE_OPEN_CREATE:
         page = _made(path, secret)
-    return unlocked(place, secret.key(page[:SALT], "store"), flags)
+
+    def opens(key: FileKey) -> apsw.Connection:
+        connection = unlocked(place, key, flags)
+        try:
+            connection.execute("PRAGMA schema_version").fetchall()
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            connection.close()
+            raise SecretRefused.of("wrong", path) from error
+        except apsw.Error:
+            # Another error: the first use of the connection raises it.
+            pass
+        return connection
+
+    return secret.opened(page[:SALT], "store", opens)
 
 
 def _made(path: str, secret: Secret) -> bytes:
@@ -255,9 +299,14 @@ class EncryptedReader(io.RawIOBase):
         self._connection = unlocked(f"{path.absolute().as_uri()}?immutable=1", key, flags)
         try:
             counted = self._connection.execute("SELECT ifnull(sum(length(data)), 0) FROM part").fetchall()
+            [(pages,)] = self._connection.execute("PRAGMA page_count").fetchall()
         except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError) as error:
             self._connection.close()
             raise SecretRefused.of("wrong", self._path) from error
+        # A page of which the end is missing would be decrypted to noise, and not refused.
+        if path.stat().st_size != cast(int, pages) * _MOST_PAGE:
+            self._connection.close()
+            raise SecretRefused.of("wrong", self._path)
         self.size = cast(int, counted[0][0])
         self._number = 0
         self._part = memoryview(b"")

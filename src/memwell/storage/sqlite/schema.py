@@ -149,6 +149,7 @@ CREATE INDEX entry_expires ON entry (expires) WHERE expires IS NOT NULL;
 def _create(session: Session) -> None:
     session.connection.execute(_FIRST)
     session.execute("INSERT INTO store VALUES ('created', ?)", (time.time(),))
+    set_zeroed(session)
 
 
 def _count_edits(session: Session) -> None:
@@ -263,6 +264,19 @@ def sealed(session: Session) -> str | None:
     """The reason why the store is sealed, or None."""
     row = session.one("SELECT value FROM store WHERE name = 'sealed'")
     return None if row is None else str(row[0])
+
+
+# Whether all that was ever written to the file went there with zeros in the unused part of pages.
+
+
+def set_zeroed(session: Session) -> None:
+    """Note that it did."""
+    session.execute("INSERT OR REPLACE INTO store VALUES ('zeroed', 1)")
+
+
+def is_zeroed(session: Session) -> bool:
+    """Whether it did."""
+    return session.one("SELECT 1 FROM store WHERE name = 'zeroed'") is not None
 
 
 # Spaces: counts and counters of each space's records

@@ -478,7 +478,8 @@ _BYTES: Final = b"the same bytes"
 _DIGEST: Final = hashlib.sha256(_BYTES).hexdigest()
 
 
-def _write(store: Backend, space: Space, number: int) -> None:
+def write_marked(store: Backend, space: Space, number: int) -> None:
+    """Write something of everything into a space, marked with a number."""
     text = f"word{number} shared"
     thread = Thread(space, "talk")
     store.log.append(thread, [human(text, id="one")])
@@ -499,7 +500,7 @@ def _delete(store: Backend, space: Space) -> None:
     assert not has(store, "blobs") or store.blobs.delete(space, _DIGEST)
 
 
-def _seen(store: Backend, space: Space) -> list[object]:
+def seen_in(store: Backend, space: Space) -> list[object]:
     """Everything that a space shows, by every read; a number stands for what was written under it."""
     thread = Thread(space, "talk")
     entry = store.kv.get(space, "key")
@@ -524,7 +525,8 @@ def _records_seen(store: Backend, space: Space) -> list[object]:
     ]
 
 
-def _expected(number: int) -> list[object]:
+def expected_in(number: int) -> list[object]:
+    """What a space must show that something was written into under a number."""
     text, only = f"word{number} shared", [number]
     return [[text], [text], [("talk", number)], number, only, only, only, only, only, only, 1]
 
@@ -540,18 +542,18 @@ class IsolationSuite(Suite):
         shown = len(NOTHING) if has(store, "index") else 5
         with store.together():
             for number, space in enumerate(SPACES):
-                _write(store, space, number)
+                write_marked(store, space, number)
         leaving = SPACES[::2]
         for number, space in enumerate(SPACES):
             if space in leaving:
-                assert _seen(store, space) == _expected(number)[:shown], space
+                assert seen_in(store, space) == expected_in(number)[:shown], space
         for space in (Space("nobody"), Space("acme", "corp", "x"), Space("acme", "acme"), Space("b", "a")):
-            assert _seen(store, space) == NOTHING[:shown], space
+            assert seen_in(store, space) == NOTHING[:shown], space
         with store.together():
             for space in leaving:
                 _delete(store, space)
         for number, space in enumerate(SPACES):
-            assert _seen(store, space) == (NOTHING if space in leaving else _expected(number))[:shown], space
+            assert seen_in(store, space) == (NOTHING if space in leaving else expected_in(number))[:shown], space
             if has(store, "blobs"):
                 assert store.blobs.scan(space).items == ([] if space in leaving else [_DIGEST])
 

@@ -35,7 +35,7 @@ function documents(body, app) {
 
   async function load() {
     try {
-      const { documents: all } = await app.api.get('/v1/documents', {}, app.signal);
+      const { items: all } = await app.api.get('/v1/documents', {}, app.signal);
       all.sort((one, other) => Date.parse(other.time) - Date.parse(one.time));
       question.hidden = !all.length;
       embedding(all.length);

@@ -128,7 +128,7 @@ export default {
     'action.remove_document': 'Document removed',
     'action.edit_message': 'Message changed',
     'action.remove_message': 'Message hidden',
-    'action.restore_message': 'Message brought back',
+    'action.restore_message': 'Message restored',
     'action.delete_thread': 'Conversation deleted',
     'action.remember': 'Remembering',
     'action.pin': 'Pinning',

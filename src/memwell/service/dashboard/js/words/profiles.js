@@ -57,7 +57,7 @@ export default {
     'retract.one': 'Not true: {relation} {value}',
     'retract.title': 'Is this not true?',
     'retract.ended': 'It ended on',
-    'retract.ended.hint': 'Leave it empty if it was never true. The memories stay, and do not bring it back.',
+    'retract.ended.hint': 'Leave it empty if it was never true. The memories stay, and do not restore it.',
     'retract.done': 'Taken back. The history still has it.',
   },
   zh: {

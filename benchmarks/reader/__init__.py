@@ -1,0 +1,1 @@
+"""The reader of facts: how its weights are made. See README.md."""

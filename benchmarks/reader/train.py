@@ -1,0 +1,240 @@
+"""Train the reader on a GPU: ``python train.py DATA ENCODER NAME [HELD …]``; needs torch, transformers, numpy, no memwell.
+
+DATA is what ``data.py`` wrote, ENCODER memwell's ``encoder.npz``, from whose third layer the reader goes on. Sentences by
+the writers HELD are not learnt from. Writes ``NAME.npz`` to $OUT, in half precision, for ``export.py``.
+
+Objects are replaced by others of their kind at random, and two sentences are joined to one text now and then, so that the
+model learns from the words around a name rather than from the name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import BertConfig, BertModel
+
+OUT = Path(os.environ.get("OUT", "."))
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+STARTED = time.time()
+RELATIONS = (
+    "name age birthday from nationality lives_in works_at occupation studies_at studies graduated_from speaks email "
+    "phone married_to partner parent child sibling relative friend colleague pet owns likes dislikes hobby allergic_to "
+    "diet plans visited bought favourite"
+).split()
+NUMBERS = {name: number for number, name in enumerate(RELATIONS)} | {
+    "works_in": RELATIONS.index("works_at"),
+    "studies_in": RELATIONS.index("studies_at"),
+}
+SHARED, SIZE, POINTER = 3, 384, 128
+EPOCHS, BATCH, RATE, DECAY = int(os.environ.get("EPOCHS", "20")), 48, 2e-4, 0.998
+SWAPPED, JOINED = 0.5, 0.3
+PEOPLE = "name married_to partner parent child sibling relative friend colleague".split()
+GROUPS = {
+    **dict.fromkeys(PEOPLE, "people"),
+    **dict.fromkeys(("lives_in", "from", "visited"), "places"),
+    **dict.fromkeys(("studies_at", "graduated_from"), "schools"),
+    **{one: one for one in ("works_at", "occupation", "studies", "hobby", "allergic_to")},
+}
+"""Objects that may stand for each other."""
+
+
+class Reader(nn.Module):
+    """The encoder's lower layers, three of its own, and what they say of each piece."""
+
+    def __init__(self, encoder: Path) -> None:
+        super().__init__()
+        sizes = {"vocab_size": 30522, "hidden_size": SIZE, "num_hidden_layers": 6, "num_attention_heads": 12}
+        self.trunk = BertModel(BertConfig(**sizes, intermediate_size=1536), add_pooling_layer=False)
+        self._start_from(encoder)
+        for part in (self.trunk.embeddings, *self.trunk.encoder.layer[:SHARED]):
+            part.requires_grad_(requires_grad=False)
+        self.capitals = nn.Embedding(3, SIZE)
+        self.relation = nn.Embedding(len(RELATIONS), POINTER)
+        self.drop = nn.Dropout(0.2)
+        self.heads = nn.Linear(SIZE, 3 * len(RELATIONS) + 2 * POINTER)
+        for table in (self.capitals, self.relation):
+            nn.init.normal_(table.weight, std=0.02)
+        with torch.no_grad():
+            self.heads.bias[: 2 * len(RELATIONS)] = -4.0
+
+    def _start_from(self, encoder: Path) -> None:
+        state = self.trunk.state_dict()
+        stored = np.load(encoder)
+        for key in stored.files:
+            name = key.removeprefix("trunk.").removesuffix(".q")
+            if key.startswith("trunk.") and not key.endswith(".s"):
+                value = stored[key].astype(np.float32)
+                if key.endswith(".q"):
+                    value = value * stored[f"{key[:-2]}.s"].reshape(-1, 1)
+                state[name][: len(value)] = torch.tensor(value)
+        self.trunk.load_state_dict(state)
+
+    def forward(self, ids: Any, capitals: Any, mask: Any) -> Any:
+        away = (1 - mask[:, None, None, :].float()) * -1e9
+        with torch.no_grad():
+            self.trunk.embeddings.eval()
+            x = self.trunk.embeddings(ids)
+            for layer in self.trunk.encoder.layer[:SHARED]:
+                x = first(layer.eval()(x, attention_mask=away))
+        x = x + self.capitals(capitals)
+        for layer in self.trunk.encoder.layer[SHARED:]:
+            x = first(layer(x, attention_mask=away))
+        many = len(RELATIONS)
+        return self.heads(self.drop(x)).float().split([many, many, many, POINTER, POINTER], dim=-1)
+
+    def subjects(self, asks: Any, answers: Any, row: Any, at: Any, relation: Any, mask: Any) -> Any:
+        asked = asks[row, at] + self.relation(relation)
+        scores = torch.einsum("fd,fnd->fn", asked, answers[row]) / math.sqrt(POINTER)
+        return scores.masked_fill(mask[row] == 0, -1e9)
+
+
+def first(made: Any) -> Any:
+    return made[0] if isinstance(made, tuple) else made
+
+
+Row = dict[str, Any]
+
+
+def by_group(rows: list[Row]) -> dict[str, list[tuple[list[int], list[int]]]]:
+    found: dict[str, list[tuple[list[int], list[int]]]] = {}
+    for row in rows:
+        for relation, _, start, end, _ in row["facts"]:
+            if relation in GROUPS and start:
+                words = row["ids"][start : end + 1], row["capitals"][start : end + 1]
+                found.setdefault(GROUPS[relation], []).append(words)
+    return found
+
+
+def swapped(row: Row, words: dict[str, list[tuple[list[int], list[int]]]], rng: random.Random) -> Row:
+    """The sentence with some objects replaced by others of their kind, where no other object overlaps them."""
+    spans = {(fact[2], fact[3]) for fact in row["facts"]}
+    chosen: dict[int, tuple[int, str]] = {}
+    for relation, _, start, end, _ in row["facts"]:
+        alone = not any(one != (start, end) and one[0] <= end and start <= one[1] for one in spans)
+        if relation in GROUPS and start and alone and rng.random() < SWAPPED:
+            chosen[start] = (end, GROUPS[relation])
+    ids: list[int] = []
+    capitals: list[int] = []
+    moved: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    at = 0
+    while at < len(row["ids"]):
+        end, group = chosen.get(at, (at, ""))
+        new = rng.choice(words[group]) if group else ([row["ids"][at]], [row["capitals"][at]])
+        moved |= dict.fromkeys(range(at, end + 1), len(ids))
+        ids, capitals = ids + new[0], capitals + new[1]
+        ends[end] = len(ids) - 1
+        at = end + 1
+    facts = [[name, over, moved[a], ends.get(b, moved[b]), moved[who]] for name, over, a, b, who in row["facts"]]
+    return {"ids": ids, "capitals": capitals, "facts": facts}
+
+
+def joined(one: Row, other: Row) -> Row:
+    by = len(one["ids"]) - 2
+    facts = [
+        [n, over, *((a + by, b + by) if a else (0, 0)), who + by if who else 0] for n, over, a, b, who in other["facts"]
+    ]
+    return {
+        "ids": one["ids"][:-1] + other["ids"][1:],
+        "capitals": one["capitals"][:-1] + other["capitals"][1:],
+        "facts": one["facts"] + facts,
+    }
+
+
+def batch(rows: list[Row]) -> Any:
+    longest = max(len(row["ids"]) for row in rows)
+    ids, capitals, mask = (np.zeros((len(rows), longest), np.int64) for _ in range(3))
+    begins, inside = (np.zeros((len(rows), longest, len(RELATIONS)), np.float32) for _ in range(2))
+    facts: list[tuple[int, ...]] = []
+    for number, row in enumerate(rows):
+        size = len(row["ids"])
+        ids[number, :size], capitals[number, :size], mask[number, :size] = row["ids"], row["capitals"], 1
+        for name, over, a, b, who in row["facts"]:
+            relation = NUMBERS[name]
+            begins[number, a, relation] = 1
+            inside[number, a : b + 1, relation] = 1
+            facts.append((number, a, relation, over, who))
+    return [torch.from_numpy(one).to(DEVICE) for one in (ids, capitals, mask, begins, inside)], facts
+
+
+def loss_of(model: Reader, rows: list[Row]) -> Any:
+    (ids, capitals, mask, begins, inside), facts = batch(rows)
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=DEVICE == "cuda"):
+        begin, within, ended, asks, answers = model(ids, capitals, mask)
+    seen = mask[..., None].float()
+    loss = (F.binary_cross_entropy_with_logits(begin, begins, reduction="none") * seen).sum()
+    loss = loss + 0.5 * (F.binary_cross_entropy_with_logits(within, inside, reduction="none") * seen).sum()
+    if facts:
+        row, at, relation, over, who = torch.tensor(facts, device=DEVICE).T
+        loss = loss + F.binary_cross_entropy_with_logits(ended[row, at, relation], over.float(), reduction="sum")
+        scores = model.subjects(asks, answers, row, at, relation, mask)
+        loss = loss + F.cross_entropy(scores, who, reduction="sum")
+    return loss / len(rows)
+
+
+def train(rows: list[Row], encoder: Path) -> Reader:
+    torch.manual_seed(0)
+    rng = random.Random(0)
+    model = Reader(encoder).to(DEVICE)
+    body = [one for name, one in model.named_parameters() if one.requires_grad and name.startswith("trunk.")]
+    heads = [one for name, one in model.named_parameters() if one.requires_grad and not name.startswith("trunk.")]
+    learner = torch.optim.AdamW([{"params": body, "lr": RATE}, {"params": heads, "lr": 10 * RATE}], weight_decay=0.01)
+    steps = EPOCHS * (len(rows) // BATCH)
+    pace = torch.optim.lr_scheduler.OneCycleLR(learner, [RATE, 10 * RATE], total_steps=steps + 1, pct_start=0.1)
+    words = by_group(rows)
+    mean = [one.detach().clone() for one in body + heads]
+    for epoch in range(EPOCHS):
+        order = rng.sample(range(len(rows)), len(rows))
+        total = 0.0
+        for start in range(0, len(order) - BATCH + 1, BATCH):
+            some = [swapped(rows[one], words, rng) for one in order[start : start + BATCH]]
+            for number, one in enumerate(some):
+                if rng.random() < JOINED:
+                    other = swapped(rng.choice(rows), words, rng)
+                    if len(one["ids"]) + len(other["ids"]) < 200:
+                        some[number] = joined(one, other)
+            loss = loss_of(model.train(), some)
+            learner.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(body + heads, 1.0)
+            learner.step()
+            pace.step()
+            with torch.no_grad():
+                torch._foreach_lerp_(mean, [one.detach() for one in body + heads], 1 - DECAY)
+            total += float(loss.detach()) if start % (BATCH * 20) == 0 else 0.0
+        print(
+            f"{time.time() - STARTED:4.0f} s epoch {epoch + 1} loss {total / (len(order) // (BATCH * 20) + 1):.2f}",
+            flush=True,
+        )
+    with torch.no_grad():
+        for one, kept in zip(body + heads, mean, strict=True):
+            one.copy_(kept)
+    return model.eval()
+
+
+def main() -> None:
+    data, encoder, name, *held = sys.argv[1:]
+    rows = [row for row in json.loads(Path(data).read_text("utf-8")) if row["by"] not in held]
+    model = train(rows, Path(encoder))
+    kept = {
+        key: value.detach().half().cpu().numpy()
+        for key, value in model.state_dict().items()
+        if not key.startswith("trunk.") or any(f".layer.{number}." in key for number in range(SHARED, 6))
+    }
+    np.savez(OUT / f"{name}.npz", **kept)
+    print(f"{time.time() - STARTED:4.0f} s {name}: {len(rows)} sentences", flush=True)
+
+
+if __name__ == "__main__":
+    main()

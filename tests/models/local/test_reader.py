@@ -1,0 +1,127 @@
+"""The reader of facts: where its pieces stand, what it adds to the rules and takes from them, and what it costs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import memwell
+from memwell.errors import ConfigurationError
+from memwell.language.claims import claims
+from memwell.language.claims.relations import RuleMatch
+from memwell.longterm.indexing import BATCH
+from memwell.models.local import reader
+from memwell.models.local.encoder import WordPieces
+from memwell.models.local.onnx import READER
+from memwell.models.local.reader import FactReader, fact_reader, placed
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+_WORDS = "I my sister Ana live in Lyon work at Bosch. , ’s é 搬到北京 \U0001f600 İstanbul ﬁ \u0300 I'm 42 no".split()
+TEXTS = st.one_of(
+    st.text(st.characters(min_codepoint=1, exclude_categories=("Cs",)), max_size=300),
+    st.lists(st.sampled_from(_WORDS), max_size=60).map(" ".join),
+)
+
+
+def read(text: str, speaker: str = "") -> set[tuple[str, str, str, bool]]:
+    found = claims(text, time=NOW, reader=fact_reader().read, speaker=speaker)
+    return {(one.subject, one.relation, one.object, one.negated) for one in found}
+
+
+@given(TEXTS)
+def test_pieces_stand_in_the_text_one_after_the_other_and_are_those_of_the_encoder(text: str):
+    pieces = WordPieces()
+    found = placed(pieces, text)
+    assert [pieces.start, *found.ids, pieces.end] == pieces.encode(text, len(text) * 20 + 20)
+    assert len(found.ids) == len(found.places) == len(found.capitals)
+    assert all(0 <= start < end <= len(text) for start, end in found.places)
+    assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in pairwise(found.places))
+
+
+@given(TEXTS)
+def test_what_is_read_stands_in_the_text(text: str):
+    for one in fact_reader().read(text):
+        assert 0.0 <= one.confidence <= 1.0
+        assert 0 <= one.start <= one.object_start <= one.object_end <= one.end <= len(text)
+        assert one.negated or one.object_start < one.object_end
+    for claim in claims(text, time=NOW, reader=fact_reader().read):
+        assert 0 <= claim.start <= claim.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("We call Inverness home these days.", ("user", "lives_in", "Inverness", False)),
+    ],
+)
+def test_a_fact_that_no_rule_reads_is_added(text: str, fact: tuple[str, str, str, bool]):
+    assert not claims(text, time=NOW)
+    assert fact in read(text)
+
+
+def test_what_a_rule_reads_wrongly_is_left_out():
+    text = "I'm a sucker for Agatha Christie."
+    assert "works_at" in {one.relation for one in claims(text, time=NOW)}
+    assert read(text) == {("user", "likes", "Agatha Christie", False)}
+
+
+def test_the_speaker_has_the_name_that_is_given():
+    assert read("We call Inverness home these days.", speaker="Ann") == {("Ann", "lives_in", "Inverness", False)}
+
+
+def test_a_rule_with_an_object_in_other_words_is_not_doubted():
+    assert ("user", "allergic_to", "gluten", False) in read("I'm coeliac.")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "我住在北京。", "…"])
+def test_without_english_words_nothing_changes(text: str):
+    assert claims(text, time=NOW, reader=fact_reader().read) == claims(text, time=NOW)
+
+
+def test_a_secret_that_the_model_reads_is_no_fact():
+    text = "Our vault opens with the PIN 4711, and my password is hunter2."
+    sure = [
+        RuleMatch("owns", text.index(words), text.index(words) + len(words), 0, len(text), confidence=1.0)
+        for words in ("PIN 4711", "password is hunter2")
+    ]
+    assert claims(text, time=NOW, reader=lambda _: sure) == claims(text, time=NOW)
+
+
+def test_a_long_text_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
+    seen: list[int] = []
+    once = FactReader._read
+    monkeypatch.setattr(
+        FactReader, "_read", lambda self, text, part: seen.append(len(part.ids)) or once(self, text, part)
+    )
+    fact_reader().read("I live in Lyon. " * 10_000)
+    assert sum(seen) < reader._MOST_CHARACTERS
+    assert max(seen) < reader._MOST_PIECES
+
+
+def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reader, "READER", READER._replace(sha256="0" * 64))
+    with pytest.raises(ConfigurationError, match="SHA-256"):
+        FactReader()
+
+
+@pytest.mark.parametrize("many", [1, BATCH + 1])
+def test_a_store_learns_what_is_read_also_when_words_were_indexed_long_before_vectors(many: int):
+    with memwell.open("memory:", work=False) as memory:
+        memory.remember(["We call Inverness home these days.", "I'm a sucker for Agatha Christie."])
+        memory.remember([f"The tram was {number} minutes late." for number in range(many)])
+        memory.recall("Where do I live?")
+        memory.flush()
+        found = {(one.relation, one.object) for one in memory.facts_about("user")}
+    assert {("lives_in", "Inverness"), ("likes", "Agatha Christie")} <= found
+    assert ("works_at", "Agatha Christie") not in found
+
+
+def test_without_an_embedder_the_rules_read_alone():
+    with memwell.open("memory:", embedder=None, work=False) as memory:
+        memory.remember("We call Inverness home these days.")
+        memory.flush()
+        assert memory.facts_about("user") == []

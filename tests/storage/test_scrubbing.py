@@ -251,6 +251,22 @@ def test_with_waiting_the_bytes_are_gone_when_it_returns(place: tuple[str, Calla
         assert not in_files(CANARY)
 
 
+def test_the_samples_of_the_planner_hold_nothing_of_it(tmp_path: Path):
+    url, server = postgres.store_url(tmp_path), postgres.server()
+    with opened(url, work=False) as engine, server.admin() as connection:
+        for number in range(5):
+            fill(engine)
+            engine.thread(f"{CANARY} {number}").add_human(CANARY)
+        # The server does so by itself from time to time.
+        connection.execute("ANALYZE")
+        samples = connection.execute("SELECT count(*) FROM pg_stats WHERE strpos(pg_stats::text, %s) > 0", (CANARY,))
+        assert samples.fetchone() == (0,)
+        for thread in engine.threads().items:
+            engine.thread(thread.thread.id).delete()
+        engine.erase_all(wait=True)
+        assert not tables_hold(server, CANARY)
+
+
 def test_a_removed_document_is_scrubbed_too(place: tuple[str, Callable[[str], bool]]):
     url, in_files = place
     with opened(url, work=False) as engine:

@@ -131,6 +131,27 @@ def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):
         open_store(tmp_path)
 
 
+def test_samples_of_content_that_an_earlier_format_let_the_server_take_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def samples() -> int:
+        sql = "SELECT count(*) FROM pg_stats WHERE schemaname = %s AND attname IN ('text', 'body', 'value', 'words')"
+        with server().admin() as connection:
+            connection.execute("ANALYZE")
+            return int((connection.execute(sql, (schema_of(tmp_path),)).fetchone() or (-1,))[0])
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr("memwell.storage.postgres.schema.MIGRATIONS", MIGRATIONS[:1])
+        with open_store(tmp_path) as backend:
+            fill(backend, MINE)
+        assert samples() > 0
+    with open_store(tmp_path) as backend:
+        assert backend.facts()["format"] == len(MIGRATIONS)
+        assert [one.text for one in backend.index.get(MINE, ["r"])] == ["secret"]
+        fill(backend, YOURS)
+    assert samples() == 0
+
+
 def test_a_server_without_the_extension_says_what_to_run(tmp_path: Path):
     database = f"without_{schema_of(tmp_path)}"
     with server().admin() as connection:

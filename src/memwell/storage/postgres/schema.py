@@ -507,7 +507,31 @@ def _walls() -> str:
     )
 
 
-MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(),)
+# ANALYZE copies values into the server's catalogue as samples, where they would outlive what is erased. Plans depend on
+# keys, which are unique or numbers, so no samples of names and content are needed. Setting the type drops earlier ones.
+_NO_SAMPLES = """
+DO $$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT attrelid::regclass AS place, attname AS name, format_type(atttypid, atttypmod) AS kind,
+            CASE WHEN attcollation = '"C"'::regcollation THEN ' COLLATE "C"' ELSE '' END AS sorted
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname LIKE 'memwell!_%' ESCAPE '!'
+            AND attnum > 0 AND NOT attisdropped AND attname NOT IN ('space', 'kind')
+            AND format_type(atttypid, NULL) ~ '^(text|jsonb|tsvector|bytea|(.*[.])?halfvec)$'
+    LOOP
+        EXECUTE format(
+            'ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0, ALTER COLUMN %I TYPE %s%s',
+            one.place, one.name, one.name, one.kind, one.sorted
+        );
+    END LOOP;
+END $$;
+"""
+
+
+MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(), _NO_SAMPLES)
 
 
 def migrate(link: Link, schema: str, place: str) -> None:

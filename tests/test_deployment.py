@@ -31,6 +31,7 @@ from memwell.messages import human
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.settings import Settings, load_settings
+from memwell.storage import open_backend
 from tests.engines import postgres, redis
 from tests.engines.starting import start_on_free_port, wait_for_server
 
@@ -314,6 +315,36 @@ def test_the_manifests_fit_together():
     assert near["labelSelector"]["matchLabels"] == labels
     claims = {volume["persistentVolumeClaim"]["claimName"] for volume in cron["volumes"][:2]}
     assert claims == {"data-memwell-0", "memwell-backups"}
+
+
+def test_the_role_of_the_compose_file_is_nobody_special(tmp_path: Path):
+    """Runs what the container of PostgreSQL runs when its database is made."""
+    assert (
+        "./postgres-init.sql:/docker-entrypoint-initdb.d/memwell.sql:ro" in COMPOSE["services"]["postgres"]["volumes"]
+    )
+    role = f"role_{postgres.schema_of(tmp_path)}"
+    # The server's own user reads it.
+    secret = postgres.server().folder / role
+    secret.write_text("s3cr'et \n", encoding="utf-8")
+    text = (DEPLOY / "postgres-init.sql").read_text(encoding="utf-8")
+    assert text.count("memwell") >= 2
+    text = text.replace("/run/secrets/postgres_password", str(secret)).replace("ROLE memwell", f"ROLE {role}")
+    text = text.replace("DATABASE memwell OWNER TO memwell", f"DATABASE {role} OWNER TO {role}")
+    # A superuser of its own, since the script takes its password away.
+    text = text.replace("ROLE CURRENT_USER", f"ROLE {role}_super")
+    with postgres.server().admin() as connection:
+        connection.execute(f"CREATE ROLE {role}_super SUPERUSER PASSWORD 'x'".encode())
+        connection.execute(f"CREATE DATABASE {role}".encode())
+    with postgres.server().admin(role) as connection:
+        connection.execute(text.encode())
+        rows = connection.execute(
+            "SELECT rolname, rolsuper OR rolbypassrls OR rolcreaterole, rolpassword IS NULL FROM pg_authid "
+            "WHERE starts_with(rolname, %s) ORDER BY rolname",
+            (role,),
+        ).fetchall()
+    assert rows == [(role, False, False), (f"{role}_super", True, True)]
+    with open_backend(postgres.server().url(user=role, database=role, durable="yes")) as backend:
+        assert backend.facts()["wall"].startswith("stands")
 
 
 def test_the_services_over_postgresql_fit_together():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Literal
@@ -30,10 +31,14 @@ class _Pair:
 
 
 class Proxy:
-    """Carries bytes between clients of ``port`` and the server at ``target_port``, until it is told to misbehave."""
+    """Carries bytes between clients of ``port`` and the server at ``target_port``, until it is told to misbehave.
 
-    def __init__(self, target_port: int) -> None:
+    ``to_client`` changes what the server says.
+    """
+
+    def __init__(self, target_port: int, to_client: Callable[[bytes], bytes] = bytes) -> None:
         self._target_port = target_port
+        self._to_client = to_client
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_S)
         self.port: int = self._listener.getsockname()[1]
@@ -119,8 +124,9 @@ class Proxy:
 
     def _carry(self, pair: _Pair, source: socket.socket, sink: socket.socket, direction: Direction) -> None:
         try:
-            while data := source.recv(_CHUNK):
+            while read := source.recv(_CHUNK):
                 self._flowing.wait()
+                data = self._to_client(read) if direction == "to_client" else read
                 allowed = self._allowed(len(data), direction)
                 sink.sendall(data[:allowed])
                 self.carried[direction] += allowed

@@ -371,6 +371,9 @@ def test_what_the_page_recalls_is_not_counted_as_use():
 def test_health_and_description_need_no_key(tenants: Tenants):
     assert tenants.run.ask("GET", "/health/live", token=None).json["status"] == "ok"
     assert tenants.run.ask("GET", "/health/ready", token=None).status == 200
+    # A balancer names a pod as it likes.
+    assert tenants.run.ask("GET", "/health/live", token=None, headers={"Host": "pod-7.example"}).status == 200
+    assert tenants.run.ask("GET", "/v1/me", token=None, headers={"Host": "pod-7.example"}).status == 421
     assert tenants.run.ask("GET", "/openapi.json", token=None).json["openapi"].startswith("3.1")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from memwell.service.keys import (
     without_tokens,
 )
 from memwell.storage import Backend, open_backend
+from memwell.storage.memory import MemoryBackend
 from memwell.testing.conformance.suite import Clock as Ticks
 from tests.engines.redis import single_url
 
@@ -178,6 +180,17 @@ def test_keys_are_listed_by_their_space(keys: Keys, clock: Clock):
     assert keys.all(ANN) == [made[0], made[3]]
     assert keys.all("acme") == [made[1]]
     assert keys.all("nobody") == []
+    pages = list(itertools.islice(iterate_pages(keys, limit=2), 10))
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert sorted(key.id for page in pages for key in page) == sorted(key.id for key in made)
+
+
+def iterate_pages(keys: Keys, *, limit: int) -> Iterator[list[Key]]:
+    page = keys.page(limit=limit)
+    while page.next is not None:
+        yield page.items
+        page = keys.page(limit=limit, cursor=page.next)
+    yield page.items
 
 
 @pytest.mark.parametrize(
@@ -469,6 +482,60 @@ def test_threads_together_get_no_more():
     for thread in threads:
         thread.join()
     assert sum(counts) == 500
+
+
+def test_services_over_one_store_share_a_limit():
+    clock, backend = Ticks(), MemoryBackend()
+    one, other = (RateLimits(60, clock, backend=backend, time_of_day=clock) for _ in range(2))
+
+    def share() -> None:
+        for _ in range(2):
+            one.share()
+            other.share()
+
+    assert passed(one, key(), 40) == 40
+    assert passed(other, key(), 15) == 15
+    share()
+    assert passed(other, key(), 100) == 60 - 40 - 15
+    assert passed(one, key("1"), 100) == 60, "another key is not concerned"
+    share()
+    clock.now += 10
+    # What has been used in both is paid back once.
+    assert passed(one, key(), 100) == 10
+    share()
+    assert passed(other, key(), 100) == 0
+    clock.now += 3600
+    share()
+    assert passed(one, key(), 100) == 60
+    share()
+    assert passed(other, key(), 100) == 60, "only the next use tells it that the other service is busy"
+    share()
+    clock.now += 60
+    assert passed(other, key(), 100) == 0, "which is paid back later"
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 20)), max_size=60))
+def test_services_that_share_get_what_flows_in_once_and_their_first_buckets(turns: list[tuple[int, float]]):
+    clock, backend, count = Ticks(), MemoryBackend(), 0
+    services = [RateLimits(10, clock, backend=backend, time_of_day=clock) for _ in range(3)]
+    for turn, wait in turns:
+        clock.now += wait
+        count += passed(services[turn], key(), 1)
+        for service in services:
+            service.share()
+    # What a service has not yet told, and has not heard of before its own first use.
+    assert count <= 3 * 10 + sum(wait for _, wait in turns) / 6 + 1e-6
+
+
+def test_a_key_that_asks_seldom_is_not_written_down():
+    backend = MemoryBackend()
+    limits = RateLimits(600, Ticks(), backend=backend)
+    assert passed(limits, key(), 59) == 59
+    limits.share()
+    assert not backend.kv.scan(Space("memwell", "service", "rates")).items
+    assert passed(limits, key(), 1) == 1
+    limits.share()
+    assert len(backend.kv.scan(Space("memwell", "service", "rates")).items) == 1
 
 
 def refused(failures: Failures, address: str, times: int) -> int:

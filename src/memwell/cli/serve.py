@@ -82,7 +82,7 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
         def ready(address: str) -> None:
             # After it listens: a first key that is never shown would lock the user out.
             token = _signed_in_by(service) if sys.stdout.isatty() else None
-            if token is None and not service.keys.all():
+            if token is None and not service.keys.page(limit=1).items:
                 # What is printed without a terminal is kept in some log: the key is made for who follows the link.
                 service.link = OneTimeLink(partial(_first_token, service))
             _announce(screen, service, store, address, token)

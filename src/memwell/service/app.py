@@ -206,6 +206,7 @@ class App:
         for turn in count():
             if turn:
                 await asyncio.sleep(_LOOK_S)
+            await self._attempt(self.service.rates.share, "what keys have used could not be shared with other services")
             await self._attempt(self.service.look, "jobs of other processes could not be taken over")
             if turn and turn % _LOOKS_A_TICK == 0:
                 await self._attempt(self.service.tick, "metrics could not be stored")
@@ -247,7 +248,9 @@ class App:
     async def _response(self, request: Request, seen: _Seen, send: Send) -> Response | None:
         """The answer, or None when it was sent already."""
         try:
-            self._access.check_host(request)
+            # What asks for the health of a pod or a machine names it as it likes, and learns no more than that it answers.
+            if not _raw_path(request).startswith(b"/health/"):
+                self._access.check_host(request)
             self._access.check_origin(request)
             if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
                 answered = Answered(204, b"", headers=tuple(self._access.preflight_headers(request).items()))

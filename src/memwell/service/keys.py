@@ -28,12 +28,12 @@ from msgspec.structs import replace
 
 from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, MemwellError, NotFound
 from memwell.longterm.base import utc_now
-from memwell.records import Space, SpaceLike, as_space, paged
+from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.grants import OWN_SPACES, SERVICE, check_to_come
 from memwell.runtime.wire.codec import Key, as_written
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry
-from memwell.values import as_utc, check_count, check_id, shown
+from memwell.values import as_utc, check_count, check_id, new_id, shown
 
 SCOPES = ("read", "write", "erase", "admin")
 """The scopes of a key. None includes another."""
@@ -48,6 +48,7 @@ BUNDLES: dict[str, tuple[str, ...]] = {
 
 _KEYS = SERVICE / "keys"
 _USES = _KEYS / "used"
+_RATES = SERVICE / "rates"
 _ID = re.compile("[0-9a-f]{16}")
 _LINK_S = 3600.0
 _TOKEN = re.compile("mw_([0-9a-f]{16})_([0-9a-f]{64})")
@@ -230,12 +231,19 @@ class Keys:
         """One key. Raises ``NotFound`` for an unknown one."""
         return self._with_use(self._kept(id_)[0].key)
 
-    def all(self, space: SpaceLike | None = None) -> list[Key]:
-        """All keys, revoked ones too, or those of exactly this space; oldest first."""
+    def page(self, space: SpaceLike | None = None, *, limit: int = 100, cursor: str | None = None) -> Page[Key]:
+        """One page of all keys, revoked ones too, or of those of exactly this space; by id.
+
+        Raises ``InvalidInput`` for a limit below 1, or a cursor that is none.
+        """
         where = None if space is None else {"space": as_space(space).encoded()}
-        found = paged(lambda cursor: self._kv.scan(_KEYS, where=where, limit=500, cursor=cursor))
-        keys = [_read(entry).key for entry in found]
-        return [self._with_use(key) for key in sorted(keys, key=lambda key: (key.created, key.id))]
+        found = self._kv.scan(_KEYS, where=where, limit=limit, cursor=cursor)
+        return Page([self._with_use(_read(entry).key) for entry in found.items], found.next)
+
+    def all(self, space: SpaceLike | None = None) -> list[Key]:
+        """All of them; oldest first."""
+        keys = paged(lambda cursor: self.page(space, limit=_PAGE, cursor=cursor))
+        return sorted(keys, key=lambda key: (key.created, key.id))
 
     def note_use(self, key: Key) -> None:
         """Note that a key was used now. ``write_uses`` stores it later, outside of requests."""
@@ -399,6 +407,10 @@ class OneTimeLink:
 # Rate limits for keys, and for wrong keys from an address.
 
 _MOST_BUCKETS = 10_000
+_SHARED_PARTS = 10
+"""A key's use is shared with other services from this part of its limit on, so that most keys cost nothing."""
+_SHARED_S = 180.0
+_PAGE = 500
 
 
 class _Buckets:
@@ -422,17 +434,61 @@ class _Buckets:
             self._held.popitem(last=False)
         return 0.0 if left >= 1 else (1 - left) * 60 / per_minute
 
+    def owe(self, name: str, many: int, per_minute: int) -> None:
+        """Take ``many`` from a bucket that were used elsewhere, if need be of what is still to come; a minute's at most."""
+        left, since = self._held.get(name, (float(per_minute), self._clock()))
+        self._held[name] = (max(left - many, -float(per_minute)), since)
+
     def __len__(self) -> int:
         return len(self._held)
 
 
-class RateLimits:
-    """Limits the requests a minute of each key: to the key's own rate, or ``per_minute``; 0 is no limit."""
+class _Used(msgspec.Struct):
+    """How many requests a key has made in one service, in a minute and in the one before."""
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    minute: int
+    requests: int = 0
+    before: int = 0
+
+    def go_on(self, minute: int) -> None:
+        if minute != self.minute:
+            self.before = self.requests if minute == self.minute + 1 else 0
+            self.minute, self.requests = minute, 0
+
+    def since(self, seen: _Used | None) -> int:
+        """How many came after what was seen earlier; without that, those of the minute."""
+        if seen is not None and seen.minute == self.minute:
+            return self.requests - seen.requests
+        if seen is not None and seen.minute == self.minute - 1:
+            return self.requests + self.before - seen.requests
+        return self.requests
+
+
+class RateLimits:
+    """Limits the requests a minute of each key: to the key's own rate, or ``per_minute``; 0 is no limit.
+
+    Services over one store share the limits, as far as ``share`` is called: each writes down what it has served of a key,
+    from a tenth of its limit on, and owes what others have. Until the next call a key may get more than its limit.
+    """
+
+    def __init__(
+        self,
+        per_minute: int,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        backend: Backend | None = None,
+        time_of_day: Callable[[], float] = time.time,
+    ) -> None:
         self._per_minute = check_count(per_minute, "per_minute")
         self._lock = threading.Lock()
         self._buckets = _Buckets(clock)
+        self._backend = backend
+        self._time_of_day = time_of_day
+        self._me = new_id()
+        self._used: dict[str, tuple[int, _Used]] = {}
+        """By the id of a key, its rate and what it has used here."""
+        self._seen: dict[str, _Used] = {}
+        """What others had written down, by the key of their row."""
 
     def check(self, key: Key) -> None:
         """Count a request. Raises ``Busy`` when the key has made too many; that one is not counted."""
@@ -441,9 +497,43 @@ class RateLimits:
             return
         with self._lock:
             wait = self._buckets.take(key.id, rate)
+            if not wait and self._backend is not None:
+                minute = int(self._time_of_day() // 60)
+                _, used = self._used[key.id] = rate, self._used.get(key.id, (rate, _Used(minute)))[1]
+                used.go_on(minute)
+                used.requests += 1
         if wait:
             message = f"this key may make {rate:,} requests a minute; try again in {wait:.1f} s"
             raise Busy(message, retry_after=wait, code="rate-limited")
+
+    def share(self) -> None:
+        """Write down what keys have used here, and owe what they have used in other services over the store.
+
+        Raises ``BackendError`` when the store cannot be used; what was not written down then is at the next call.
+        """
+        if self._backend is None:
+            return
+        minute = int(self._time_of_day() // 60)
+        with self._lock:
+            self._used = {key: held for key, held in self._used.items() if held[1].minute >= minute - 1}
+            busy = {
+                key: (rate, replace(used))
+                for key, (rate, used) in self._used.items()
+                if (used.requests + used.before) * _SHARED_PARTS >= rate
+            }
+        if not busy:
+            return
+        for key, (_, used) in busy.items():
+            self._backend.kv.put(_RATES, f"{key}/{self._me}", msgspec.to_builtins(used), ttl=_SHARED_S)
+        rows = list(paged(lambda cursor: self._backend.kv.scan(_RATES, limit=_PAGE, cursor=cursor)))
+        with self._lock:
+            now: dict[str, _Used] = {}
+            for row in rows:
+                key, service = row.key.split("/")
+                if key in busy and service != self._me:
+                    now[row.key] = msgspec.convert(row.value, _Used)
+                    self._buckets.owe(key, now[row.key].since(self._seen.get(row.key)), busy[key][0])
+            self._seen = now
 
 
 class Failures:

@@ -149,7 +149,7 @@ class Service(Closing):
         self.keys.watch()
         self.log = AuditLog(self.backend)
         self.once = Once(self.backend)
-        self.rates = RateLimits(settings.serve_rate)
+        self.rates = RateLimits(settings.serve_rate, backend=self.backend)
         self.failures = Failures()
         self.metrics = Metrics(self.backend)
         self.tracer = Tracer(settings.otlp_url)

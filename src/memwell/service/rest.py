@@ -96,8 +96,9 @@ def _metrics(call: Call) -> File:
 
 
 @handles("keys")
-def _keys(call: Call, asked: codec.ListKeys) -> codec.KeyList:
-    return codec.KeyList(keys=call.service.keys.all(None if asked.space is None else Space(*asked.space)))
+def _keys(call: Call, asked: codec.ListKeys) -> Page[codec.Key]:
+    space = None if asked.space is None else Space(*asked.space)
+    return call.service.keys.page(space, limit=asked.limit, cursor=asked.cursor)
 
 
 @handles("create_key")

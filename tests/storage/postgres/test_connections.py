@@ -17,7 +17,7 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
-from memwell.storage.postgres.connections import Link, Pool, address_of, connect
+from memwell.storage.postgres.connections import Link, Pool, address_of, connect, is_of_pooler
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import open_store, schema_of, server
 from tests.engines.proxy import Proxy
@@ -376,18 +376,49 @@ def test_the_drivers_own_errors_never_come_through(tmp_path: Path):
 
 def test_what_is_ours_is_taken_out_and_the_rest_is_the_drivers():
     address = address_of(
-        "postgresql://me:p%40ss@db.example:6432/stuff?schema=mine&prepare=no&durable=yes&sslmode=require"
+        "postgresql://me:p%40ss@db.example:6432/stuff?schema=mine&prepare=no&durable=yes&wall=open&sslmode=require"
     )
-    assert (address.schema, address.pooled, address.vouched) == ("mine", True, True)
+    assert (address.schema, address.pooled, address.vouched, address.open_wall) == ("mine", True, True, True)
     assert address.parameters == {
         "user": "me", "password": "p@ss", "host": "db.example", "port": "6432", "dbname": "stuff", "sslmode": "require",
     }  # fmt: skip
     assert address.shown == "postgresql://db.example:6432/stuff?schema=mine"
 
 
+def another_process(said: bytes) -> bytes:
+    """The message about a new session with another process id than it has, as PgBouncer sends it."""
+    start = said.find(b"K\0\0\0\x0c")
+    return said if start < 0 else said[: start + 5] + b"\0\0\0\1" + said[start + 9 :]
+
+
+def test_a_pooler_in_between_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    def at(proxy: Proxy, **more: str) -> PostgresBackend:
+        return PostgresBackend(server().url(port=proxy.port, schema=schema_of(tmp_path), durable="yes", **more))
+
+    with Proxy(server().port, another_process) as pooler:
+        with at(pooler) as backend:
+            assert backend.facts()["pooled"] is True
+            assert backend.listen(lambda topic: None) is None
+            backend.log.append(TALK, [human("hello")])
+            assert [one.text for one in backend.log.read(TALK)] == ["hello"]
+        assert "PgBouncer" in caplog.text
+        caplog.clear()
+        for prepare, pooled in (("no", True), ("yes", False)):
+            with at(pooler, prepare=prepare) as backend:
+                assert backend.facts()["pooled"] is pooled
+    with Proxy(server().port) as direct, at(direct) as backend:
+        assert backend.facts()["pooled"] is False
+    assert not caplog.text
+
+
+def test_what_a_pooler_refuses_is_known():
+    assert is_of_pooler(psycopg.OperationalError("FATAL: unsupported startup parameter in options: search_path"))
+    assert not is_of_pooler(psycopg.OperationalError("FATAL: no such database"))
+
+
 def test_without_more_it_is_the_schema_memwell_on_a_server_that_is_spoken_to_directly():
     address = address_of("postgresql://localhost/stuff")
-    assert (address.schema, address.pooled, address.vouched) == ("memwell", False, False)
+    assert (address.schema, address.pooled, address.vouched, address.open_wall) == ("memwell", None, False, False)
 
 
 @pytest.mark.parametrize(

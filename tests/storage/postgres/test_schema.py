@@ -89,9 +89,11 @@ def test_nothing_is_written_into_another_space_than_the_one_that_is_set(tmp_path
         assert entry.value == "secret"
 
 
-def test_a_store_says_that_a_superuser_passes_the_wall(tmp_path: Path):
+def test_a_role_to_which_no_wall_applies_is_refused_unless_the_url_says_so(tmp_path: Path):
     open_store(tmp_path).close()
-    with PostgresBackend(server().url(user=ADMIN, schema=schema_of(tmp_path))) as backend:
+    with pytest.raises(ConfigurationError, match=r"is a superuser.*wall=open"):
+        PostgresBackend(server().url(user=ADMIN, schema=schema_of(tmp_path)))
+    with PostgresBackend(server().url(user=ADMIN, schema=schema_of(tmp_path), wall="open")) as backend:
         assert "superuser" in backend.facts()["wall"]
         assert "fsync is off" in backend.facts()["durability"]
         assert not backend.durable
@@ -123,10 +125,31 @@ def test_many_that_open_a_new_store_at_once_make_it_once(tmp_path: Path):
     assert in_threads(6, work) == [len(MIGRATIONS)] * 6
 
 
+def test_two_versions_use_a_store_at_once_when_the_newer_one_only_adds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    talk = Thread(MINE, "talk")
+    step = "ALTER TABLE memwell_thread ADD COLUMN colour text; CREATE TABLE memwell_more (space text PRIMARY KEY);"
+    with open_store(tmp_path) as earlier:
+        earlier.log.append(talk, [human("one")])
+        with monkeypatch.context() as newer:
+            newer.setattr("memwell.storage.postgres.schema.MIGRATIONS", (*MIGRATIONS, step))
+            with open_store(tmp_path) as later:
+                assert later.facts()["format"] == len(MIGRATIONS) + 1
+                done = in_threads(4, lambda number: fill(earlier if number % 2 else later, Space(f"user{number}")))
+                assert len(done) == 4
+                later.log.append(talk, [human("two")])
+                earlier.log.append(talk, [human("three")])
+                assert [one.text for one in later.log.read(talk)] == ["one", "two", "three"]
+        # One of the earlier version that starts anew, as after a crash in the middle of an update.
+        with open_store(tmp_path) as again:
+            again.log.append(talk, [human("four")])
+            assert len(earlier.log.read(talk)) == 4
+            assert again.facts()["format"] == len(MIGRATIONS) + 1
+
+
 def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):
     open_store(tmp_path).close()
     with server().admin() as connection:
-        connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_store SET version = 99".encode())
+        connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_store SET version = 99, usable_from = 98".encode())
     with pytest.raises(BackendError, match="newer memwell"):
         open_store(tmp_path)
 

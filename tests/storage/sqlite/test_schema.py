@@ -96,10 +96,34 @@ def test_a_failed_step_leaves_the_store_at_the_step_before(tmp_path: Path, monke
     connection.close()
 
 
+def test_a_step_that_only_adds_lets_the_earlier_version_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, today = tmp_path / "store.db", list(schema.MIGRATIONS)
+
+    def add(session: Session) -> None:
+        session.execute("ALTER TABLE thread ADD COLUMN colour TEXT")
+
+    with SqliteBackend(path) as earlier:
+        earlier.log.append(TALK, [human("one")])
+        with monkeypatch.context() as newer:
+            newer.setattr(schema, "MIGRATIONS", [*today, add])
+            with SqliteBackend(path) as later:
+                later.log.append(TALK, [human("two")])
+                earlier.log.append(TALK, [human("three")])
+                assert [m.text for m in later.log.read(TALK)] == ["one", "two", "three"]
+    with SqliteBackend(path) as earlier:
+        earlier.log.append(TALK, [human("four")])
+        assert len(earlier.log.read(TALK)) == 4
+        assert earlier.check() == []
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("user_version") == len(today) + 1
+    connection.close()
+
+
 def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "store.db"
     today = list(schema.MIGRATIONS)
     monkeypatch.setattr(schema, "MIGRATIONS", [*today, lambda session: None])
+    monkeypatch.setattr(schema, "USABLE_FROM", len(today) + 1)
     SqliteBackend(path).close()
     monkeypatch.setattr(schema, "MIGRATIONS", today)
     before = contents(tmp_path)

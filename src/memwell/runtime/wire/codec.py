@@ -342,12 +342,8 @@ class ListKeys(Request, frozen=True):
     """Whose keys: of one space, or of all."""
 
     space: list[str] | None = None
-
-
-class KeyList(AnswerBody, frozen=True):
-    """Keys."""
-
-    keys: list[Key]
+    limit: int = 100
+    cursor: str | None = None
 
 
 class NewKey(AnswerBody, frozen=True):

@@ -574,8 +574,8 @@ _GRANTS = (
 
 _OPERATOR: dict[str, Any] = {"scope": ADMIN, "logged": True}
 _KEYS = (
-    _row("keys", "GET /v1/keys", None, "All keys, or those of one space.", takes=codec.ListKeys,
-         gives=codec.KeyList, scope=ADMIN),
+    _row("keys", "GET /v1/keys", None, "One page of all keys, or of those of one space, by id.", takes=codec.ListKeys,
+         gives=Page[codec.Key], scope=ADMIN),
     _row("create_key", "POST /v1/keys", None,
          "Make a key for any space but memwell's own. Its token is shown this once.", takes=codec.CreateKey,
          gives=codec.NewKey, status=201, **_OPERATOR),

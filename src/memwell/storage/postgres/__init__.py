@@ -30,6 +30,7 @@ from memwell.storage.postgres.connections import (
     address_of,
     connect,
     current_transaction,
+    is_of_pooler,
     is_starting,
     opened,
     session_options,
@@ -90,11 +91,16 @@ class Server(NamedTuple):
     bypasses: bool
 
     @property
+    def wall_stands(self) -> bool:
+        """Whether row level security applies."""
+        return not (self.superuser or self.bypasses)
+
+    @property
     def wall(self) -> str:
-        """Whether row level security applies, in words."""
-        if self.superuser or self.bypasses:
+        """The same in words."""
+        if not self.wall_stands:
             why = "is a superuser" if self.superuser else "has BYPASSRLS"
-            return f"open: the role {why}, and PostgreSQL applies no policy to it; use a role of its own"
+            return f"open: the role {why}, and PostgreSQL applies no policy to it"
         return "stands: a session sees the rows of the space it is set to, and no others"
 
     @property
@@ -382,10 +388,11 @@ class PostgresBackend(Backend):
         """Check the server, migrate the schema, and choose the settings of sessions."""
         place = self._address.shown
         try:
-            # Waits for a server that is starting up, not for one that is unavailable.
-            with opened(self._open_link, self._settings.connect_timeout_s, is_starting) as link:
+            with self._first_link() as link:
                 server = server_of(link)
                 _check_server(server, place)
+                if not self._address.open_wall:
+                    _check_wall(server, place)
                 migrate(link, self._address.schema, place)
                 _check_vector(server_of(link), place)
                 self._options["search_path"] = f"{self._address.schema},{vectors_schema(link)}"
@@ -394,6 +401,35 @@ class PostgresBackend(Backend):
                 return server_of(link)
         except psycopg.Error as error:
             raise translated(error, place) from error
+
+    def _first_link(self) -> Link:
+        """A connection. Where a pooler is in between and the URL does not say so, what follows is done as if it did.
+
+        A pooler refuses our settings, or it gives out another session than the one that it seemed to open.
+        """
+
+        def link() -> Link:
+            # Waits for a server that is starting up, not for one that is unavailable.
+            return opened(self._open_link, self._settings.connect_timeout_s, is_starting)
+
+        if self._address.pooled is not None:
+            return link()
+        try:
+            first = link()
+        except psycopg.Error as error:
+            if not is_of_pooler(error):
+                raise
+        else:
+            if first.execute("SELECT pg_backend_pid()").fetchone() == (first.info.backend_pid,):
+                return first
+            first.close()
+        _logger.warning(
+            "connections to %s go through a pooler such as PgBouncer, so nothing is prepared or kept in a session; say "
+            "prepare=no in the URL, or prepare=yes where the pooler gives out whole sessions",
+            self._address.shown,
+        )
+        self._address = self._address._replace(pooled=True)
+        return link()
 
     @property
     def durable(self) -> bool:
@@ -442,7 +478,7 @@ class PostgresBackend(Backend):
             "pgvector": server.vector,
             "durability": server.durability,
             "wall": server.wall,
-            "pooled": self._address.pooled,
+            "pooled": bool(self._address.pooled),
             **self._connections.snapshot(None, counted),
         }
 
@@ -484,12 +520,20 @@ def _walls(address: Address, options: Mapping[str, str]) -> Walls:
         for name, value in options.items():
             if not name.startswith("tcp_"):
                 sql += f", set_config('{name}', '{value}', true)"
-    return Walls(address.schema, sql, address.pooled)
+    return Walls(address.schema, sql, bool(address.pooled))
 
 
 def _check_server(server: Server, place: str) -> None:
     if server.number < OLDEST_SERVER:
         raise ConfigurationError(f"the store {place} is on PostgreSQL {server.version}; 14 or newer is needed")
+
+
+def _check_wall(server: Server, place: str) -> None:
+    if not server.wall_stands:
+        raise ConfigurationError(
+            f"the wall between the spaces of the store {place} would be {server.wall}. Use a role of its own (CREATE ROLE "
+            "memwell LOGIN, and make it the owner of the database or of the schema), or say wall=open in the URL"
+        )
 
 
 def _check_vector(server: Server, place: str) -> None:

@@ -43,7 +43,7 @@ from memwell.values import shown
 # Addresses: the URL of a store, parsed
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_OURS = ("schema", "prepare", "durable")
+_OURS = ("schema", "prepare", "durable", "wall")
 _YES, _NO = frozenset(("yes", "on", "true", "1")), frozenset(("no", "off", "false", "0"))
 
 
@@ -52,10 +52,12 @@ class Address(NamedTuple):
 
     parameters: dict[str, str]
     schema: str
-    pooled: bool
-    """Whether connections go through a transaction pooler such as PgBouncer (``prepare=no``)."""
+    pooled: bool | None
+    """Whether connections go through a transaction pooler such as PgBouncer (``prepare=no``); None is not said."""
     vouched: bool
     """Whether the user vouches for the server's durability, whatever its settings say (``durable=yes``)."""
+    open_wall: bool
+    """Whether a role may be used to which PostgreSQL applies no row level security (``wall=open``)."""
 
     @property
     def shown(self) -> str:
@@ -75,8 +77,11 @@ def address_of(url: str) -> Address:
         raise ConfigurationError(
             f"schema={shown(schema)} cannot be the schema of a store: lower-case letters, digits and _, up to 63 of them"
         )
-    pooled = not _switch(asked, "prepare", default=True)
-    vouched = _switch(asked, "durable", default=False)
+    prepared = _switch(asked, "prepare")
+    vouched = bool(_switch(asked, "durable"))
+    wall = asked.pop("wall", None)
+    if wall not in (None, "open"):
+        raise ConfigurationError(f"wall={shown(wall)} must be left out or open")
     try:
         known = conninfo_to_dict(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(asked))))
     except psycopg.ProgrammingError:
@@ -85,7 +90,8 @@ def address_of(url: str) -> Address:
             "the URL of the PostgreSQL store cannot be read; write postgresql://user:password@host:port/database, "
             "with special characters of the password as %-escapes"
         ) from None
-    return Address({name: str(value) for name, value in known.items() if value is not None}, schema, pooled, vouched)
+    parameters = {name: str(value) for name, value in known.items() if value is not None}
+    return Address(parameters, schema, None if prepared is None else not prepared, vouched, wall == "open")
 
 
 def _parameters(query: str) -> dict[str, str]:
@@ -105,10 +111,10 @@ def _parameters(query: str) -> dict[str, str]:
     return asked
 
 
-def _switch(asked: dict[str, str], name: str, *, default: bool) -> bool:
+def _switch(asked: dict[str, str], name: str) -> bool | None:
     given = asked.pop(name, None)
     if given is None:
-        return default
+        return None
     if given not in _YES | _NO:
         raise ConfigurationError(f"{name}={shown(given)} must be yes or no")
     return given in _YES
@@ -131,6 +137,11 @@ def is_lost(error: psycopg.Error, connection: psycopg.Connection[tuple[object, .
 def is_clash(error: psycopg.Error) -> bool:
     """Whether the server rolled a transaction back because of a deadlock or conflict: it may be retried."""
     return isinstance(error, _AGAIN)
+
+
+def is_of_pooler(error: psycopg.Error) -> bool:
+    """Whether a pooler such as PgBouncer refused a connection because of settings that it does not pass on."""
+    return "unsupported startup parameter" in str(error)
 
 
 def is_starting(error: psycopg.Error) -> bool:

@@ -1,6 +1,9 @@
 """The tables of a store, as numbered steps from an empty schema to today, and filters as SQL over them.
 
-A step is never changed once released; a change is a new step. The number of steps applied is in ``memwell_store``. Every
+A step is never changed once released; a change is a new step. The number of steps applied is in ``memwell_store``, with the
+oldest format whose programs can still use the store: so that two versions of memwell run side by side while services are
+updated one by one, a step first adds what the newer version needs, and a step of a later version drops what is no longer
+used (``USABLE_FROM``). Every
 primary key and index begins with the space, no table refers to another by a foreign key, and no number is drawn from a
 sequence, so that every table but ``memwell_store`` can be distributed by space.
 """
@@ -531,7 +534,12 @@ END $$;
 """
 
 
-MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(), _NO_SAMPLES)
+_USABLE = "ALTER TABLE memwell_store ADD COLUMN IF NOT EXISTS usable_from integer NOT NULL DEFAULT 1;"
+
+MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(), _USABLE + _NO_SAMPLES)
+
+USABLE_FROM = 1
+"""The format that a program must know to use a store of today's: the steps since then only added to it."""
 
 
 def migrate(link: Link, schema: str, place: str) -> None:
@@ -539,26 +547,24 @@ def migrate(link: Link, schema: str, place: str) -> None:
 
     Raises ``BackendError`` for one that a newer memwell wrote, ``ConfigurationError`` where something must be set up first.
     """
-    if _version(link, schema) == len(MIGRATIONS):
+    if _version(link, schema, place) >= len(MIGRATIONS):
         return
     _ensure_vectors(link, place)
     with link.transaction():
         # A second process waits here, and then has nothing to do.
         link.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migrate", schema),))
         _ensure_schema(link, schema, place)
-        version = _version(link, schema)
-        if version > len(MIGRATIONS):
-            raise BackendError(
-                f"the store {place} has the format {version}, which a newer memwell wrote; this one knows up to "
-                f"{len(MIGRATIONS)}; update memwell"
-            )
+        version = _version(link, schema, place)
+        if version >= len(MIGRATIONS):
+            return
         _run(link, f"SET LOCAL search_path TO {schema}, {vectors_schema(link)}")
         if not version:
-            _run(link, "CREATE TABLE memwell_store (version integer NOT NULL, sealed text)")
+            columns = "version integer NOT NULL, sealed text, usable_from integer NOT NULL DEFAULT 1"
+            _run(link, f"CREATE TABLE memwell_store ({columns})")
             _run(link, "INSERT INTO memwell_store (version) VALUES (0)")
         for step in MIGRATIONS[version:]:
             _run(link, step)
-        link.execute("UPDATE memwell_store SET version = %s", (len(MIGRATIONS),))
+        link.execute("UPDATE memwell_store SET version = %s, usable_from = %s", (len(MIGRATIONS), USABLE_FROM))
 
 
 def _run(link: Link, sql: str) -> None:
@@ -566,12 +572,21 @@ def _run(link: Link, sql: str) -> None:
     link.execute(sql.encode())
 
 
-def _version(link: Link, schema: str) -> int:
+def _version(link: Link, schema: str, place: str) -> int:
+    """The format of a store, 0 where there is none. Raises ``BackendError`` for one that this memwell cannot use."""
     found = link.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{schema}.memwell_store",)).fetchone()
     if found != (True,):
         return 0
-    row = link.execute(f"SELECT version FROM {schema}.memwell_store".encode()).fetchone()
-    return 0 if row is None else int(row[0])
+    # The first format has no column ``usable_from``.
+    sql = f"SELECT version, to_jsonb(store) -> 'usable_from' FROM {schema}.memwell_store AS store"
+    row = link.execute(sql.encode()).fetchone()
+    version, usable_from = (0, None) if row is None else row
+    if version > len(MIGRATIONS) < (usable_from or version):
+        raise BackendError(
+            f"the store {place} has the format {version}, which a newer memwell wrote; this one knows up to "
+            f"{len(MIGRATIONS)}; update memwell"
+        )
+    return int(version)
 
 
 def _ensure_schema(link: Link, schema: str, place: str) -> None:

@@ -163,6 +163,10 @@ def _keep_entries_by_rowid(session: Session) -> None:
 MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid, _count_edits]
 """Step n brings a file from version n to n + 1."""
 
+USABLE_FROM = 3
+"""The format that a program must know to use a store of today's. A step that only adds leaves it as it is, so that two
+versions of memwell can use a store at once; a later one drops what neither uses any more, and raises it."""
+
 
 def migrate(session: Session, path: str) -> None:
     """Migrate a file to the current version, or create it. Each step is one transaction.
@@ -199,6 +203,7 @@ def _step(session: Session, path: str) -> None:
         version = _version(session, path)
         if version < len(MIGRATIONS):
             MIGRATIONS[version](session)
+            session.execute("INSERT OR REPLACE INTO store VALUES ('usable_from', ?)", (USABLE_FROM,))
             session.execute(f"PRAGMA user_version = {version + 1}")
             session.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         session.execute("COMMIT")
@@ -219,12 +224,17 @@ def _version(session: Session, path: str) -> int:
         raise BackendError(f"{path!r} is a SQLite file of another program, not a memwell store")
     if version < 0:
         raise BackendError(f"the store {path!r} is damaged: no format has the number {version}")
-    if version > len(MIGRATIONS):
+    if version > len(MIGRATIONS) < _usable_from(session, version):
         raise BackendError(
             f"{path!r} was written by a newer memwell (format {version}, this one knows up to {len(MIGRATIONS)}); "
             "upgrade memwell to open it. Nothing was changed."
         )
     return version
+
+
+def _usable_from(session: Session, version: int) -> int:
+    row = session.one("SELECT value FROM store WHERE name = 'usable_from'")
+    return version if row is None else int(row[0])
 
 
 # Sealing: triggers on every table with content refuse writes. They are part of the file's schema, so they bind at once

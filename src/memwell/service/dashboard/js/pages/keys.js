@@ -32,7 +32,13 @@ function keys(body, app) {
 
   async function load() {
     try {
-      const { keys: all } = await app.api.get('/v1/keys', {}, app.signal);
+      const all = [];
+      let cursor = null;
+      do {
+        const page = await app.api.get('/v1/keys', { limit: 500, ...(cursor && { cursor }) }, app.signal);
+        all.push(...page.items);
+        cursor = page.next;
+      } while (cursor);
       const rank = (key) => (stateOf(key) === 'alive' ? 0 : 1);
       all.sort((one, other) => rank(one) - rank(other) || Date.parse(other.created) - Date.parse(one.created));
       replace(list, h('h2', {}, t('count', { count: all.length })), table(['name', 'space', 'scopes', 'state', 'used', 'rate', 'actions'].map((key) => t(key)), all.map((key) => row(app, key, load, isLast(all, key))), { label: t('tab.keys'), classes: 'wide cards' }));

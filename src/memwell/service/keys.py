@@ -511,7 +511,8 @@ class RateLimits:
 
         Raises ``BackendError`` when the store cannot be used; what was not written down then is at the next call.
         """
-        if self._backend is None:
+        backend = self._backend
+        if backend is None:
             return
         minute = int(self._time_of_day() // 60)
         with self._lock:
@@ -524,8 +525,8 @@ class RateLimits:
         if not busy:
             return
         for key, (_, used) in busy.items():
-            self._backend.kv.put(_RATES, f"{key}/{self._me}", msgspec.to_builtins(used), ttl=_SHARED_S)
-        rows = list(paged(lambda cursor: self._backend.kv.scan(_RATES, limit=_PAGE, cursor=cursor)))
+            backend.kv.put(_RATES, f"{key}/{self._me}", msgspec.to_builtins(used), ttl=_SHARED_S)
+        rows = list(paged(lambda cursor: backend.kv.scan(_RATES, limit=_PAGE, cursor=cursor)))
         with self._lock:
             now: dict[str, _Used] = {}
             for row in rows:

@@ -50,7 +50,7 @@ def main() -> None:
             step(f"{engine}: {size:,} records")
             with (
                 tempfile.TemporaryDirectory(prefix="memwell-capacity-") as folder,
-                _started(engine, Path(folder)) as one,
+                started(engine, Path(folder)) as one,
             ):
                 costs, pool = _measured(one, size, options.writers)
             console.print(costs)
@@ -86,7 +86,8 @@ def _known() -> dict[str, Any]:
 
 
 @contextmanager
-def _started(engine: str, folder: Path) -> Iterator[Running]:
+def started(engine: str, folder: Path) -> Iterator[Running]:
+    """An engine, started for the run."""
     if engine == "postgres":
         from tests.engines.postgres import Server  # only this needs its driver
 

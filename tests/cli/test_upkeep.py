@@ -387,6 +387,18 @@ def test_a_follower_is_rebuilt_from_the_rows(run: Run, url: str):
     assert "已根据存储中的数据重建" in run("reindex", "--store", url, "--rebuild", language="zh").out
 
 
+def test_the_graphs_of_large_spaces_are_built(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MEMWELL_HNSW_ABOVE", "50")
+    with postgres.open_store(tmp_path) as backend:
+        backend.index.upsert([Record(id=str(n), text="", space=HOME, vector=[1, n]) for n in range(60)])
+    place = postgres.store_url(tmp_path)
+    assert "built: 1" in run("reindex", "--store", place).out
+    assert json.loads(run("reindex", "--store", place, "--json").out) == {"built": 0, "dropped": 0}
+    assert "建好的索引：0 个" in run("reindex", "--store", place, language="zh").out
+    with postgres.open_store(tmp_path) as backend:
+        assert backend.index.info(HOME).search == "exact", "these settings are for larger spaces"
+
+
 def test_a_store_without_a_follower_is_refused_and_none_is_made(run: Run, tmp_path: Path):
     alone = run("reindex", "--store", "app.db")
     assert (alone.code, "index=milvus:vectors.db" in alone.err) == (1, True)

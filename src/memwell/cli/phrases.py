@@ -448,6 +448,11 @@ _PHRASES = {
         "This store has no vector engine of its own to reindex. One is named like this: --store {example}",
         "这个存储没有单独的向量引擎。向量引擎这样指定：--store {example}",
     ),
+    "building_graphs": ("Building", "正在构建"),
+    "graphs_built": (
+        "Graphs of large spaces built: {built}; dropped, because no space needs them: {dropped}",
+        "为大空间建好的索引：{built} 个；因不再需要而删除：{dropped} 个",
+    ),
     "reconciling": ("Comparing", "正在比对"),
     "rebuilding": ("Rebuilding", "正在写入"),
     "reconciled": (

@@ -293,17 +293,23 @@ def reindex_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare a vector engine with the rows of its store, and repair it. 让向量引擎与存储中的数据一致。"""
+    """Build the vector graphs that PostgreSQL lacks; compare a vector engine with its store. 建向量索引，核对向量引擎。"""
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415 - loads numpy
 
     with existing(store) as backend:
-        if not isinstance(backend, ComposedBackend) or backend.follower is None:
-            raise ConfigurationError(say("no_follower", example="memwell.db,index=milvus:vectors.db"))
-        found = _reindexed(backend.follower, space, rebuild=rebuild)
+        if isinstance(backend, ComposedBackend) and backend.follower is not None:
+            found, said = _reindexed(backend.follower, space, rebuild=rebuild), "rebuilt" if rebuild else "reconciled"
+        else:
+            # PostgreSQL's alone has them; its driver is not always installed.
+            graphs = getattr(backend.index, "graphs", None)
+            if graphs is None:
+                raise ConfigurationError(say("no_follower", example="memwell.db,index=milvus:vectors.db"))
+            with progress_bar(say("building_graphs")) as progress:
+                found, said = dict(zip(("built", "dropped"), graphs.tend(progress), strict=True)), "graphs_built"
     if as_json:
         print_json(found)
         return
-    console().print(one_line(say("rebuilt" if rebuild else "reconciled", **found)))
+    console().print(one_line(say(said, **found)))
 
 
 def _reindexed(follower: FollowedIndex, segments: list[str] | None, *, rebuild: bool) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.capacity.partitions import partition
 from memwell.language.segment import segment
 from memwell.records import Record, Space
 from memwell.settings import Settings
@@ -184,10 +185,9 @@ def index_of(graphed: PostgresBackend) -> PostgresIndex:
     return graphed.index
 
 
-def built(graphed: PostgresBackend, space: Space = HOME, size: int = SIZE) -> None:
-    """Search once, and wait until the graph that this begins is there."""
-    graphed.index.near(space, vectors(1, size)[0])
-    index_of(graphed).graphs.wait(60)
+def built(graphed: PostgresBackend, space: Space = HOME) -> None:
+    """Build the graphs that are due, that of a space among them."""
+    assert index_of(graphed).graphs.tend()[0] >= 1
     assert graphed.index.info(space).search == "hnsw"
 
 
@@ -235,8 +235,7 @@ def test_a_graph_follows_every_change(graphed: PostgresBackend):
 
 def test_a_small_space_gets_none(graphed: PostgresBackend, tmp_path: Path):
     graphed.index.upsert(records(HOME, MANY // 2))
-    graphed.index.near(HOME, vectors(1)[0])
-    index_of(graphed).graphs.wait(60)
+    assert index_of(graphed).graphs.tend() == (0, 0)
     assert (graphed.index.info(HOME).search, graphs(tmp_path)) == ("exact", [])
 
 
@@ -244,7 +243,7 @@ def test_vectors_too_long_for_a_graph_are_searched_exactly(graphed: PostgresBack
     size = GRAPH_DIMENSIONS + 1
     graphed.index.upsert(records(HOME, MANY // 2 + 1, size))
     assert len(graphed.index.near(HOME, vectors(1, size)[0], limit=3)) == 3
-    index_of(graphed).graphs.wait(60)
+    assert index_of(graphed).graphs.tend() == (0, 0)
     assert graphs(tmp_path) == []
 
 
@@ -265,7 +264,7 @@ def test_vectors_of_another_size_get_a_graph_of_their_own(graphed: PostgresBacke
     built(graphed)
     graphed.index.revector(HOME, {str(n): vector for n, vector in enumerate(vectors(MANY, 5))})
     assert graphed.index.info(HOME).search == "exact"
-    built(graphed, HOME, 5)
+    built(graphed)
     # The old one would cost and find nothing.
     assert graphs(tmp_path) == [(f"{graph_prefix(space_key(HOME))}5", True)]
 
@@ -287,25 +286,61 @@ def test_what_a_killed_builder_left_is_made_anew(graphed: PostgresBackend, tmp_p
 
 def test_one_process_at_a_time_builds_a_graph(graphed: PostgresBackend, tmp_path: Path):
     graphed.index.upsert(records(HOME, MANY))
-    path = space_key(HOME)
+    name = f"{graph_prefix(space_key(HOME))}{SIZE}"
     with server().admin() as connection:
-        connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (graph_prefix(path),))
-        assert index_of(graphed).graphs.build(path, SIZE) is False
+        connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (name,))
+        assert index_of(graphed).graphs.tend() == (0, 0)
         # At the end of a connection the server lets go of its locks in its own time.
-        connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (graph_prefix(path),))
+        connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
     assert graphs(tmp_path) == []
-    assert index_of(graphed).graphs.build(path, SIZE) is True
+    assert index_of(graphed).graphs.tend() == (1, 0)
+    assert index_of(graphed).graphs.tend() == (0, 0)
 
 
-def test_a_graph_that_cannot_be_made_leaves_the_search_exact(
-    graphed: PostgresBackend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_reader_builds_no_graph_and_says_once_that_one_is_due(
+    graphed: PostgresBackend, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("memwell.storage.postgres.index._MAKE", "SELECT 'CREATE INDEX nonsense', %s, %s, %s, %s")
+    graphed.index.upsert(records(HOME, MANY))
+    for _ in range(3):
+        assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
+    assert caplog.text.count("memwell reindex") == 1
+    assert graphs(tmp_path) == []
+    caplog.clear()
+    built(graphed)
+    graphed.index.near(HOME, vectors(1)[0])
+    assert not caplog.text
+
+
+def test_progress_counts_the_vectors(graphed: PostgresBackend):
+    graphed.index.upsert(records(HOME, MANY) + records(Space("other"), MANY + 1))
+    told: list[tuple[int, int | None]] = []
+    assert index_of(graphed).graphs.tend(lambda done, total: told.append((done, total))) == (2, 0)
+    assert {total for _, total in told} == {2 * MANY + 1}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == 2 * MANY + 1
+
+
+def test_a_graph_of_a_space_that_was_emptied_is_dropped(graphed: PostgresBackend, tmp_path: Path):
+    graphed.index.upsert(records(HOME, MANY) + records(Space("other"), MANY))
+    built(graphed)
+    graphed.index.delete(HOME, [str(n) for n in range(MANY)])
+    assert graphed.scrub()
+    assert graphs(tmp_path) == []
+    assert len(graphs(tmp_path, Space("other"))) == 1
     graphed.index.upsert(records(HOME, MANY))
     assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
-    index_of(graphed).graphs.wait(60)
-    assert "could not be built" in caplog.text
-    assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
+
+
+def test_graphs_lie_in_the_partition_of_their_space(tmp_path: Path):
+    open_store(tmp_path).close()
+    with server().admin() as connection:
+        partition(connection, 3, schema_of(tmp_path))
+    with open_store(tmp_path, settings=Settings(hnsw_above=MANY // 2)) as backend:
+        spaces = [Space(f"user{number}") for number in range(4)]
+        backend.index.upsert([record for space in spaces for record in records(space, MANY)])
+        assert index_of(backend).graphs.tend() == (4, 0)
+        assert [backend.index.info(space).search for space in spaces] == ["hnsw"] * 4
+        assert all(len(backend.index.near(space, vectors(1)[0], limit=1000)) == MANY for space in spaces)
 
 
 def test_a_record_with_more_words_than_a_tsvector_takes_is_found_by_any(tmp_path: Path):

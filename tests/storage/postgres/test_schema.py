@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.capacity.partitions import partition
 from memwell.errors import BackendError, ConfigurationError
 from memwell.filters import Filter, Where, holds
 from memwell.messages import human
@@ -115,6 +116,29 @@ def test_every_key_and_index_begins_with_the_space(tmp_path: Path):
     }
     assert {table for table, *_ in rows} == set(TABLES)
     assert foreign == sequences == (0,)
+
+
+def test_tables_that_an_operator_put_into_partitions_work(tmp_path: Path):
+    open_store(tmp_path).close()
+    with server().admin() as connection:
+        partition(connection, 3, schema_of(tmp_path))
+    spaces = [Space(f"user{number}") for number in range(8)]
+    with open_store(tmp_path) as backend:
+        in_threads(8, lambda number: fill(backend, spaces[number]))
+        for space in spaces:
+            assert [one.text for one in backend.log.read(Thread(space, "talk"))] == ["changed"]
+            assert [hit.record.id for hit in backend.index.near(space, [1.0, 2.0])] == ["r"]
+            assert [hit.record.id for hit in backend.index.match(space, "secret")] == ["r"]
+        assert backend.index.delete(MINE, ["r"]) == 0
+        assert backend.index.delete(spaces[0], ["r"]) == 1
+        assert backend.scrub()
+        assert backend.check() == []
+    assert seen(tmp_path, space_key(spaces[1]))["memwell_entry"] == {space_key(spaces[1])}
+    with server().admin() as connection:
+        rows = connection.execute(
+            f"SELECT count(DISTINCT tableoid) > 1 FROM {schema_of(tmp_path)}.memwell_record".encode()
+        )
+        assert rows.fetchone() == (True,)
 
 
 def test_many_that_open_a_new_store_at_once_make_it_once(tmp_path: Path):

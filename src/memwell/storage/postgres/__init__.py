@@ -330,6 +330,15 @@ _OLDER = """
 """
 
 
+# An operator may have put a table into partitions.
+_WHOLE_OR_PARTS = """
+    SELECT coalesce(part.relid, whole.oid)::regclass::text FROM pg_class AS whole
+    LEFT JOIN LATERAL pg_partition_tree(whole.oid) AS part ON whole.relkind = 'p'
+    WHERE whole.relname = ANY (%s) AND whole.relnamespace = %s::text::regnamespace
+    AND whole.relkind IN ('r', 'p') AND part.isleaf IS NOT FALSE
+"""
+
+
 def _wait_for_older(session: Session) -> bool:
     """Wait for the transactions that see what was deleted until now; False when one goes on for longer."""
     row = session.one("SELECT pg_snapshot_xmax(pg_current_snapshot())::xid::text")
@@ -464,7 +473,12 @@ class PostgresBackend(Backend):
         def clean(session: Session) -> bool:
             session.execute(f"SET lock_timeout = {_LOCKED_MS}")
             unseen = _wait_for_older(session)
-            return all([unseen, *(_clean_table(session, f"{self._address.schema}.{table}") for table in TABLES)])
+            try:
+                self._index.graphs.drop_unused(session)
+            except psycopg.errors.LockNotAvailable:
+                unseen = False
+            tables = [row[0] for row in session.rows(_WHOLE_OR_PARTS, ([*TABLES], self._address.schema))]
+            return all([unseen, *(_clean_table(session, table) for table in tables)])
 
         self._connections.write(None, drop_over)
         return self._connections.apart(clean) and super().scrub()
@@ -507,8 +521,6 @@ class PostgresBackend(Backend):
 
     def close(self) -> None:
         self._refuse_inside("closed")
-        with suppress(BackendError):
-            self._index.close()
         self._notifications.close()
         self._connections.close()
 

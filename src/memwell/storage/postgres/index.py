@@ -9,17 +9,20 @@ import struct
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
+import psycopg
 from psycopg import adapters
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from memwell.errors import InvalidInput, MemwellError
+from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, as_filter
 from memwell.language.segment import query_terms
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_record, unpack_half
@@ -39,8 +42,9 @@ from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.values import check_text
 
 # Vectors in halfvec. A space is searched exactly until it has many vectors; then it gets a graph (HNSW), an index of its
-# vectors alone, so that other spaces pay nothing for it. The graph is built in the background after the first search in a
-# space of that size, without blocking writers. It finds candidates; scores are always computed from the vectors.
+# vectors alone, so that other spaces pay nothing for it but a look at its condition. An operator builds the graphs that are
+# due (``memwell reindex``), without blocking writers; no reader does. A graph finds candidates; scores are always computed
+# from the vectors.
 
 _logger = logging.getLogger(__name__)
 
@@ -49,8 +53,9 @@ GRAPH_DIMENSIONS = 4000
 _EFFORT = 200
 _MOST_EFFORT = 1000
 _MOST_KNOWN = 10_000
-_PAUSE_S = 30.0
-"""How long to wait after a graph could not be built, or another process was building it."""
+_KNOWN_S = 60.0
+"""How long it is remembered whether a space has a graph: another process may build or drop it."""
+_WATCHED_S = 0.5
 
 
 # On the wire
@@ -183,111 +188,150 @@ def graph_prefix(space: str) -> str:
 
 
 _IS_BUILT = "SELECT coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)), false)"
-_OTHERS = (
-    "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
-    "WHERE indrelid = 'memwell_record_vector'::regclass AND starts_with(relname, %s) AND (relname <> %s OR NOT indisvalid)"
+_GRAPHS = (
+    "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+    "WHERE relnamespace = %s::text::regnamespace AND starts_with(relname, 'memwell_graph_')"
 )
+_LARGE = (
+    "SELECT space, dimensions, vectors FROM memwell_record_space WHERE vectors > %s AND dimensions <= %s ORDER BY space"
+)
+# Of tables that an operator has put into partitions, the one with the rows of the space.
+_TABLE = "SELECT tableoid::regclass::text FROM memwell_record_vector WHERE space = %s LIMIT 1"
 # CREATE INDEX takes no parameters, so PostgreSQL itself quotes the values.
 _MAKE = (
-    "SELECT format('CREATE INDEX CONCURRENTLY %%I ON memwell_record_vector USING hnsw "
+    "SELECT format('CREATE INDEX CONCURRENTLY %%I ON %%s USING hnsw "
     "((vector::halfvec(%%s)) halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) "
-    "WHERE space = %%L AND dimensions = %%s', %s::text, %s::text, %s::text, %s::text)"
+    "WHERE space = %%L AND dimensions = %%s', %s::text, %s::text, %s::text, %s::text, %s::text)"
 )
+
+
+class LargeSpace(NamedTuple):
+    """A space with so many vectors that a graph pays, and the name of that graph."""
+
+    space: str
+    dimensions: int
+    vectors: int
+
+    @property
+    def graph(self) -> str:
+        return f"{graph_prefix(self.space)}{self.dimensions}"
 
 
 class Graphs:
-    """A cache of which spaces have a graph, and the builder of those that are due."""
+    """Which large spaces have a graph. Builds those that are due, and drops those that serve no space any more."""
 
     def __init__(self, connections: Connections, above: int) -> None:
         self._connections = connections
         self.above = above
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, int], bool] = OrderedDict()
-        self._building: dict[tuple[str, int], threading.Thread] = {}
-        self._tried: dict[tuple[str, int], float] = {}
-        self._stopped = False
+        self._known: OrderedDict[tuple[str, int], tuple[bool, float]] = OrderedDict()
+        self._missed: set[str] = set()
 
     def serves(self, session: Session, space: str, dimensions: int) -> bool:
         """Whether the space has a graph for vectors of this size."""
-        with self._lock:
-            known = self._known.get((space, dimensions))
-        return self._look(session, space, dimensions) if known is None else known
-
-    def _look(self, session: Session, space: str, dimensions: int) -> bool:
         if dimensions > GRAPH_DIMENSIONS:
             return False
-        row = session.one(_IS_BUILT, (f"{graph_prefix(space)}{dimensions}",))
-        found = row is not None and bool(row[0])
-        self._remember(space, dimensions, found)
-        return found
-
-    def _remember(self, space: str, dimensions: int, found: bool) -> None:
         with self._lock:
-            self._known[space, dimensions] = found
+            found, until = self._known.get((space, dimensions), (False, 0.0))
+        if time.monotonic() < until:
+            return found
+        found = session.one(_IS_BUILT, (f"{graph_prefix(space)}{dimensions}",)) == (True,)
+        with self._lock:
+            self._known[space, dimensions] = found, time.monotonic() + _KNOWN_S
             while len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
-
-    def make_if_due(self, space: str, dimensions: int, vectors: int) -> None:
-        """Start building a graph in the background where one is due and not being built here."""
-        if vectors <= self.above or dimensions > GRAPH_DIMENSIONS:
-            return
-        name = (space, dimensions)
-        with self._lock:
-            if self._stopped or self._known.get(name) or name in self._building:
-                return
-            if time.monotonic() < self._tried.get(name, -_PAUSE_S) + _PAUSE_S:
-                return
-            self._tried[name] = time.monotonic()
-            thread = threading.Thread(
-                target=self._build_quietly, args=(space, dimensions), name="memwell-hnsw", daemon=True
-            )
-            self._building[name] = thread
-        thread.start()
-
-    def _build_quietly(self, space: str, dimensions: int) -> None:
-        # A graph only makes search faster: when it cannot be built, search stays exact.
-        try:
-            self.build(space, dimensions)
-        except MemwellError as error:
-            _logger.warning("a graph of %d dimensions could not be built: %s", dimensions, error)
-        finally:
-            with self._lock:
-                self._building.pop((space, dimensions), None)
-
-    def build(self, space: str, dimensions: int) -> bool:
-        """Build the space's graph now, and drop those of other sizes. False when another process builds it."""
-        found = self._connections.apart(lambda session: _built(session, space, dimensions))
-        if found:
-            self._remember(space, dimensions, True)
         return found
 
-    def wait(self, timeout: float) -> None:
-        """Wait until no graph is being built."""
+    def hint_at_missing(self, space: str, dimensions: int, vectors: int) -> None:
+        """Log, once for each space, that a search was exact because nobody has built the graph of a large space."""
+        if vectors <= self.above or dimensions > GRAPH_DIMENSIONS:
+            return
         with self._lock:
-            threads = list(self._building.values())
-        for thread in threads:
-            thread.join(timeout)
+            if space in self._missed or self._known.get((space, dimensions), (False,))[0]:
+                return
+            self._missed.add(space)
+        _logger.warning("a space of %d vectors is searched without a graph; memwell reindex builds it", vectors)
 
-    def close(self) -> None:
-        """Build no more graphs."""
+    def tend(self, progress: Callable[[int, int | None], None] = lambda done, total: None) -> tuple[int, int]:
+        """Build the graphs that are due, and drop those that serve no space; how many were built and dropped.
+
+        ``progress`` is told how many vectors are done, and of how many. What another process is building is left to it. If
+        this one is killed, the server stops building within seconds.
+        """
+
+        def work(session: Session) -> tuple[int, int]:
+            with suppress(psycopg.errors.InvalidParameterValue):  # not every server's platform can
+                session.execute("SET client_connection_check_interval = '5s'")
+            dropped = self.drop_unused(session)
+            due = [one for one in self._large(session) if session.one(_IS_BUILT, (one.graph,)) != (True,)]
+            total, done, built = sum(one.vectors for one in due), 0, 0
+            for one in due:
+                progress(done, total)
+                with self._watched(one, lambda ready, before=done: progress(before + ready, total)):
+                    built += _build(session, one)
+                done += one.vectors
+            progress(done, total)
+            return built, dropped
+
+        counts = self._connections.apart(work)
         with self._lock:
-            self._stopped = True
+            self._known.clear()
+        return counts
+
+    def drop_unused(self, session: Session) -> int:
+        """Drop the graphs that were left unfinished, and those of spaces that are small, gone or of another size."""
+        wanted, dropped = {one.graph for one in self._large(session)}, 0
+        for name, valid in session.rows(_GRAPHS, (self._connections.walls.schema,)):
+            if (valid and name in wanted) or not _lock_graph(session, name):
+                continue
+            # Not concurrently, which would wait for every transaction; the lock is asked for no longer than others wait.
+            session.execute(f"DROP INDEX IF EXISTS {self._connections.walls.schema}.{name}")
+            dropped += 1
+            _unlock_graph(session, name)
+        return dropped
+
+    def _large(self, session: Session) -> list[LargeSpace]:
+        return [LargeSpace(*row) for row in session.rows(_LARGE, (self.above, GRAPH_DIMENSIONS))]
+
+    @contextmanager
+    def _watched(self, one: LargeSpace, ready: Callable[[int], None]) -> Generator[None]:
+        """Tell how many vectors are in a graph, while it is built."""
+        done = threading.Event()
+
+        def watch(session: Session) -> None:
+            sql = "SELECT tuples_done FROM pg_stat_progress_create_index WHERE index_relid = to_regclass(%s)"
+            while not done.wait(_WATCHED_S):
+                row = session.one(sql, (one.graph,))
+                ready(0 if row is None else min(int(row[0]), one.vectors))
+
+        with ThreadPoolExecutor(1) as pool:
+            watching = pool.submit(self._connections.apart, watch)
+            try:
+                yield
+            finally:
+                done.set()
+        watching.result()
 
 
-def _built(session: Session, space: str, dimensions: int) -> bool:
-    prefix = graph_prefix(space)
-    name = f"{prefix}{dimensions}"
-    # Two builders at once would deadlock.
-    if session.one("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (prefix,)) != (True,):
+def _lock_graph(session: Session, name: str) -> bool:
+    """Whether no other process builds a graph, or drops it: two at once would deadlock."""
+    return session.one("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)) == (True,)
+
+
+def _unlock_graph(session: Session, name: str) -> None:
+    session.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
+
+
+def _build(session: Session, one: LargeSpace) -> bool:
+    """Build a graph. False when another process does, or the space has just been emptied."""
+    table = session.one(_TABLE, (one.space,))
+    if table is None or not _lock_graph(session, one.graph):
         return False
-    # Invalid ones too, which a killed builder leaves.
-    for (other,) in session.rows(_OTHERS, (prefix, name)):
-        session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {other}")
-    if session.one(_IS_BUILT, (name,)) != (True,):
-        row = session.one(_MAKE, (name, dimensions, space, dimensions))
-        assert row is not None
-        # A percent sign in the name of the space is no placeholder.
-        session.execute(str(row[0]).replace("%", "%%"))
+    row = session.one(_MAKE, (one.graph, table[0], one.dimensions, one.space, one.dimensions))
+    assert row is not None
+    # A percent sign in the name of the space is no placeholder.
+    session.execute(str(row[0]).replace("%", "%%"))
+    _unlock_graph(session, one.graph)
     return True
 
 
@@ -441,10 +485,6 @@ class PostgresIndex(RecordIndex):
         self.graphs = Graphs(connections, hnsw_above)
         self._element_type: int | None = None
 
-    def close(self) -> None:
-        """Build no more graphs in the background."""
-        self.graphs.close()
-
     # Writing
 
     def upsert(self, records: Sequence[Record]) -> None:
@@ -587,8 +627,7 @@ class PostgresIndex(RecordIndex):
         vectors, dimensions = rows[0][:2]
         if dimensions is not None and dimensions != question.dimensions:
             raise InvalidInput(f"a vector of {question.dimensions} dimensions cannot search a space of {dimensions}")
-        if self._connections.transaction_here() is None:
-            self.graphs.make_if_due(path, question.dimensions, vectors)
+        self.graphs.hint_at_missing(path, question.dimensions, vectors)
         return [Hit(_record(space, row[3:], None), row[2]) for row in rows if row[2] is not None]
 
     def _nearest(self, space: Space, question: Question) -> list[tuple[Any, ...]]:

@@ -99,7 +99,8 @@ class NotGranted(MemwellError, PermissionError):
 class AccessDenied(MemwellError, PermissionError):
     """A service refused.
 
-    ``code`` is ``bad-key`` (none, unknown, expired or revoked), ``missing-scope``, or ``foreign-origin``.
+    ``code`` is ``bad-key`` (none, unknown, expired or revoked), ``missing-scope``,
+    ``foreign-space``, or ``foreign-origin``.
     """
 
     def __init__(self, message: str = "", *, code: str = "bad-key") -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import product
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memwell.errors import MissingDependency
 from memwell.records import Space
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, READ, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import app as mcp_loading
 from memwell.service import logs
@@ -86,15 +86,15 @@ class Tenants:
         }  # fmt: skip
         return {field.encode_name: known[field.encode_name] for field in info.fields if field.required}
 
-    def ask(self, route: Operation, token: str | None, **more: Any) -> Any:
-        """A request that would be done, were the key the right one."""
-        said = self.body(route) | more
+    def ask(self, route: Operation, token: str | None, *, named: str | Sequence[str] = (), **more: Any) -> Any:
+        """A request that would be done, were the key the right one; ``named`` is the space that it names."""
+        said, space = self.body(route) | more, {"space": named} if named else {}
         if route.takes_query:
             return self.run.ask(
-                route.method, self.address(route), b"chess" if route.upload else None, token=token, query=said
+                route.method, self.address(route), b"chess" if route.upload else None, token=token, query=said | space
             )
         body = said if route.method != "GET" else None
-        return self.run.ask(route.method, self.address(route), body, token=token)
+        return self.run.ask(route.method, self.address(route), body, token=token, query=space)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,99 @@ def tokens_refused(tenants: Tenants) -> dict[str, str | None]:
         "expired": tenants.run.expired(),
         "revoked": tenants.run.revoked(),
     }
+
+
+NAMING = [route for route in CLOSED if "space" not in getattr(route.takes, "__struct_fields__", ())]
+"""The routes of which a request may name a space."""
+
+
+def test_only_a_key_for_it_may_name_a_space_and_only_one_below_its_own(tenants: Tenants):
+    run = tenants.run
+    before, wrong = run.counts(), []
+    asked = {
+        "without the scope": (run.token(Space("acme"), ("read", "write", "erase")), ["acme", "ann"]),
+        "a neighbour": (run.token(BEN, ("read", "write", "erase", "spaces")), ["acme", "ann"]),
+        "above": (run.token(Space("acme", "ann", "x"), ("read", "write", "erase", "spaces")), "acme/ann"),
+        "a name that begins alike": (run.token(Space("ac"), ("read", "write", "erase", "spaces")), "acme/ann"),
+        "a segment with a stroke": (run.token(Space("acme"), ("read", "write", "erase", "spaces")), ["acme/ann", "x"]),
+    }
+    for route, (what, (token, named)) in product(NAMING, asked.items()):
+        answer = tenants.ask(route, token, named=named)
+        if answer.refusal != (403, "foreign-space") or WORD in answer.body.decode():
+            wrong.append((route.name, what, answer.refusal))
+    assert wrong == []
+    for route, own in product(NAMING, ("acme/ann/memwell", ["acme", "memwell", "facts"], ["acme", ""])):
+        answer = tenants.ask(route, run.token(Space("acme"), ("read", "write", "erase", "spaces")), named=own)
+        if answer.status not in (400, 422):
+            wrong.append((route.name, own, answer.refusal))
+    assert wrong == []
+    assert {name: many for name, many in run.counts().items() if name != "keys"} == {
+        name: many for name, many in before.items() if name != "keys"
+    }
+
+
+def test_an_operator_looks_into_a_space_and_changes_nothing(tenants: Tenants):
+    run = tenants.run
+    operator = run.token(Space("ops"), ("read", "write", "erase", "admin"))
+    before = run.counts()
+    for route in NAMING:
+        answer = tenants.ask(route, operator, named="acme/ann")
+        if route.scope in (READ, ANY_KEY):
+            assert answer.refusal != (403, "foreign-space"), route.name
+        else:
+            assert answer.refusal == (403, "missing-scope"), route.name
+    assert {**run.counts(), "keys": 0} == {**before, "keys": 0}
+    assert WORD in run.ask("GET", "/v1/memories", token=operator, query={"space": "acme/ann"}).body.decode()
+    noted = [one for one in run.service.log.entries(limit=500).items if one.action == "look_into"]
+    assert noted
+    assert {one.space for one in noted} == {ANN}
+    assert run.service.log.verify().ok
+
+
+def test_one_key_serves_all_users_of_an_application(tenants: Tenants):
+    run = tenants.run
+    backend = run.token(Space("app"), ("read", "write", "erase", "spaces"))
+    same = {"Idempotency-Key": "one"}
+    for number in range(3):
+        query = {"space": f"app/user-{number}"} if number else {"space": ["app", "user-0"]}
+        made = run.ask(
+            "POST", "/v1/memories", {"content": f"User {number} sails."}, token=backend, query=query, headers=same
+        )
+        assert made.status == 201, made
+    for number in range(3):
+        found = run.ask("GET", "/v1/memories", token=backend, query={"space": f"app/user-{number}"}).json["items"]
+        assert [one["text"] for one in found] == [f"User {number} sails."]
+        assert run.ask("GET", "/v1/me", token=backend, query={"space": f"app/user-{number}"}).json["key"]["space"] == [
+            "app",
+            f"user-{number}",
+        ]
+    assert run.ask("GET", "/v1/memories", token=backend).json["items"] == []
+    listed = run.ask("GET", "/v1/spaces", token=backend).json["items"]
+    assert [(one["space"], one["memories"]) for one in listed] == [
+        (["app", f"user-{number}"], 1) for number in range(3)
+    ]
+    assert run.ask("GET", "/v1/spaces", token=run.token(BEN, ("read",))).refusal == (403, "missing-scope")
+    everywhere = run.ask("GET", "/v1/spaces", token=run.token(Space("ops"), ("admin",)), query={"limit": 500}).json[
+        "items"
+    ]
+    assert {"acme", "app"} <= {one["space"][0] for one in everywhere}
+    assert not any("memwell" in one["space"] for one in everywhere)
+    # An erasure drops the stored answers of that user alone.
+    assert (
+        run.ask("POST", "/v1/erase", {"everything": True}, token=backend, query={"space": "app/user-1"}).status == 200
+    )
+    again = [
+        run.ask(
+            "POST",
+            "/v1/memories",
+            {"content": f"User {number} sails."},
+            token=backend,
+            query={"space": f"app/user-{number}"},
+            headers=same,
+        ).refusal
+        for number in (1, 2)
+    ]
+    assert again == [(409, "answer-gone"), (201, "")]
 
 
 def test_nothing_is_done_or_told_without_a_good_key(tenants: Tenants, bad_tokens: dict[str, str | None]):

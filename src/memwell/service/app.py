@@ -43,6 +43,7 @@ from memwell.service.http import (
     read_json,
     response_of,
 )
+from memwell.service.keys import in_space
 from memwell.service.parts import Service
 from memwell.values import now
 
@@ -123,7 +124,7 @@ _MOST_MCP = 1_000_000
 _MOST_MCP_VALUES = 10_000
 """How large a request over MCP may be, which its package reads on the event loop: others wait meanwhile."""
 
-_LOGGED_REFUSALS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
+_LOGGED_REFUSALS = frozenset({"missing-scope", "foreign-space", "not-granted", "foreign-origin"})
 """Refusals of a valid key or of a page, which the audit log has."""
 
 _NO_KEY = Key(id="", name="no key", space=DEFAULT_SPACE, scopes=(), created=now())
@@ -299,10 +300,13 @@ class App:
         if found.scope != ANYONE:
             key = seen.key = await self._access.key_of(request)
             self.service.rates.check(key)
-        call = Call(self.service, found, key, path, id=seen.id, from_page=PAGE_HEADER in request.headers)
+        query = _query(request)
+        named = [] if "space" in getattr(found.takes, "__struct_fields__", ()) else query.pop("space", [])
+        call = self._call(seen, found, key, named, path, from_page=PAGE_HEADER in request.headers)
+        key = call.key
         call.allow(found.scope)
         target = (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
-        asked = RequestData(request.method, target, _query(request), once=request.headers.get("idempotency-key"))
+        asked = RequestData(request.method, target, query, once=request.headers.get("idempotency-key"))
         if found.name in _AT_ONCE:
             return answer(call, asked)
         tenant = _tenant(key)
@@ -319,6 +323,22 @@ class App:
                 seen.speaker = call.speaker
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
+
+    def _call(
+        self,
+        seen: _Seen,
+        route: Operation,
+        caller: Key,
+        named: list[str],
+        path: dict[str, str],
+        *,
+        from_page: bool = False,
+    ) -> Call:
+        """The call of a key, in its space or the one that the request names: by segments, or once with ``/`` in between."""
+        key = caller
+        if named and caller is not _NO_KEY:
+            key = in_space(caller, named[0].split("/") if len(named) == 1 else named)
+        return Call(self.service, route, key, path, id=seen.id, from_page=from_page, caller=caller)
 
     @contextmanager
     def _arriving(self, request: Request, upload: bool, tenant: Hashable) -> Generator[None]:
@@ -388,7 +408,10 @@ class App:
         seen.route = _MCP
         key = seen.key = await self._access.key_of(request)
         self.service.rates.check(key)
-        call = Call(self.service, _MCP, key, {}, id=seen.id)
+        call = self._call(seen, _MCP, key, _query(request).get("space", []), {})
+        key = call.key
+        if call.looks_in:
+            await asyncio.to_thread(call.log, action="look_into", operation=_MCP.name)
         most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
         body = await read_json(request, most, self.settings.serve_timeout_s, most_values=_MOST_MCP_VALUES)
         with self._place(_tenant(key)):

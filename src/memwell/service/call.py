@@ -40,6 +40,7 @@ from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE,
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
 from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
+from memwell.service.keys import SPACES
 from memwell.service.openapi import check_bounds
 from memwell.values import shown
 
@@ -60,9 +61,12 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call:
-    """One request with a valid key: the operation, the key, and the uploaded file."""
+    """One request with a valid key: the operation, the key, and the uploaded file.
 
-    __slots__ = ("_memory", "from_page", "id", "key", "path", "route", "service", "speaker", "upload")
+    Where a request names a space, ``key`` is the caller's for that space, and ``caller`` is as it is stored.
+    """
+
+    __slots__ = ("_memory", "caller", "from_page", "id", "key", "path", "route", "service", "speaker", "upload")
 
     def __init__(
         self,
@@ -74,7 +78,9 @@ class Call:
         upload: Path | None = None,
         id: str = "",  # noqa: A002 - the usual name
         from_page: bool = False,
+        caller: Key | None = None,
     ) -> None:
+        self.caller = key if caller is None else caller
         self.service = service
         self.route = route
         self.key = key
@@ -88,13 +94,18 @@ class Call:
 
     @property
     def space(self) -> Space:
-        """The space of the key. A request cannot name another."""
+        """The space of the key, or the one below it that the request names."""
         return self.key.space
 
     @property
     def scopes(self) -> tuple[str, ...]:
         """The scopes of the key."""
         return self.key.scopes
+
+    @property
+    def looks_in(self) -> bool:
+        """Whether an operator looks into a space that is not the key's."""
+        return self.key.space != self.caller.space and SPACES not in self.key.scopes
 
     @property
     def only_looks(self) -> bool:
@@ -217,6 +228,8 @@ class Answered(NamedTuple):
 def answer(call: Call, asked: RequestData) -> Answered:
     """Run the handler of a call. Errors become problems; nothing is raised."""
     try:
+        if call.looks_in:
+            call.log(action="look_into", operation=call.route.name)
         once = asked.once is not None and call.route.has_effect
         return _once(call, asked) if once else _run(call, asked)
     except _Malformed as error:
@@ -235,7 +248,7 @@ def refused(problem: Problem, error: BaseException | None = None) -> Answered:
 
 
 def _once(call: Call, asked: RequestData) -> Answered:
-    once, key, header = call.service.once, call.key.id, asked.once or ""
+    once, key, header = call.service.once, _kept_under(call.caller, call.space), asked.once or ""
     said = asked.body
     if call.upload is not None:
         with call.upload.open("rb") as file:
@@ -341,5 +354,11 @@ def _expect_no_body(asked: RequestData) -> None:
 
 def _drop_kept_answers(call: Call) -> None:
     """Drop the stored answers of a space, which may hold erased texts."""
-    for key in call.service.keys.all(call.space):
-        call.service.once.drop_bodies(key.id)
+    for depth in range(1, len(call.space) + 1):
+        for key in call.service.keys.all(Space(*call.space[:depth])):
+            call.service.once.drop_bodies(_kept_under(key, call.space))
+
+
+def _kept_under(key: Key, space: Space) -> str:
+    """Under which name the answers of a key are stored, for one of the spaces that its requests name."""
+    return key.id if space == key.space else f"{key.id} {hashlib.sha256(space.encoded().encode()).hexdigest()}"

@@ -4,8 +4,9 @@
     key, token = keys.create("phone", space=Space("acme", "ann"), scopes=BUNDLES["app"])
     keys.check(token)                       # the key, or AccessDenied
 
-A key belongs to one space and reaches no other: no request names a space. The token is ``mw_<id>_<secret>``. It is shown
-once, when it is made; the store holds a digest of its secret.
+A key belongs to one space and reaches no other, unless it has the scope ``spaces``: then a request may name a space below
+the key's, so that the backend of an application needs one key for all its users. The token is ``mw_<id>_<secret>``. It is
+shown once, when it is made; the store holds a digest of its secret.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -35,14 +36,17 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import as_utc, check_count, check_id, new_id, shown
 
-SCOPES = ("read", "write", "erase", "admin")
+SPACES = "spaces"
+"""The scope of a key whose requests may name a space below its own."""
+SCOPES = ("read", "write", "erase", "admin", SPACES)
 """The scopes of a key. None includes another."""
 
 BUNDLES: dict[str, tuple[str, ...]] = {
     "reader": ("read",),
     "app": ("read", "write"),
     "owner": ("read", "write", "erase"),
-    "operator": SCOPES,
+    "backend": ("read", "write", "erase", SPACES),
+    "operator": ("read", "write", "erase", "admin"),
 }
 """Named sets of scopes."""
 
@@ -341,12 +345,38 @@ def _checked_name(name: object) -> str:
     return text
 
 
+def is_open_space(space: Space) -> bool:
+    """Whether a space is the users', and not memwell's own."""
+    # What memwell keeps about the memory of a space lies in the segment "memwell" below it.
+    return space[:2] not in OWN_SPACES and "memwell" not in space[1:]
+
+
 def _checked_space(space: SpaceLike) -> Space:
     checked = as_space(space)
-    # What memwell keeps about the memory of a space lies in the segment "memwell" below it.
-    if checked[:2] in OWN_SPACES or "memwell" in checked[1:]:
+    if not is_open_space(checked):
         raise InvalidInput(f"the space {checked!r} is memwell's own; no key is for it")
     return checked
+
+
+def in_space(key: Key, segments: Sequence[str]) -> Key:
+    """The key, for a request that names a space. A key that may administrate looks into any space, and changes nothing.
+
+    Raises ``AccessDenied`` (``foreign-space``) when the key may not go there, ``InvalidInput`` for what is no space.
+    """
+    named = _checked_space(Space(*segments))
+    if named == key.space:
+        return key
+    # By segments: "app/user-17" is below "app", and "apple" is not.
+    if SPACES in key.scopes and named[: len(key.space)] == key.space:
+        return replace(key, space=named)
+    if "admin" in key.scopes:
+        return replace(key, space=named, scopes=("read",))
+    if SPACES in key.scopes:
+        raise AccessDenied(f"the key {key.name!r} reaches only spaces below its own", code="foreign-space")
+    raise AccessDenied(
+        f"the key {key.name!r} is for one space; only one with the scope {SPACES} may name another",
+        code="foreign-space",
+    )
 
 
 def _checked_scopes(scopes: Iterable[str]) -> tuple[str, ...]:

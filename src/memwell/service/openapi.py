@@ -18,6 +18,10 @@ from memwell.values import shown
 
 _REFERENCE = "#/components/schemas/{name}"
 _TIME = ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date"})
+_SPACE: dict[str, Any] = {
+    "description": "A space below the key's, by its segments, for a key with the scope spaces.",
+    "schema": {"type": "array", "items": {"type": "string", "minLength": 1}},
+}
 _ONCE = {"description": "A text of your own for this request: sent again with the same one, it is not done again."}
 _ABOUT = """memwell holds what was said and what is known, and puts the right part of it back into the prompt.
 
@@ -92,10 +96,16 @@ def _parameters(route: Operation) -> list[dict[str, Any]]:
         for name, field in schema["properties"].items():
             about = {"description": field.pop("description")} if "description" in field else {}
             found.append({"name": name, "in": "query", "required": name in required, **about, "schema": field})
+    if route.scope != ANYONE and not any(one["name"] == "space" for one in found) and not _takes_space(route):
+        found.append({"name": "space", "in": "query", "required": False, **_SPACE, "explode": True})
     if route.has_effect:
         schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, **_ONCE, "schema": schema})
     return found
+
+
+def _takes_space(route: Operation) -> bool:
+    return "space" in getattr(route.takes, "__struct_fields__", ())
 
 
 def _components(*types: Any) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:

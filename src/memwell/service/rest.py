@@ -52,11 +52,14 @@ from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_
 from memwell.runtime.wire.table import AddMedium, FetchDocument, GrantList, Job, UploadDocument
 from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
+from memwell.service.keys import SPACES, is_open_space
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import STRANGE, check_text, shown
 
 _LONGEST_DAYS = 366_000
+_MOST_SPACE_PAGES = 20
+"""How many pages of a store's spaces are looked through for one that a key may name."""
 """The longest life of a key: a thousand years."""
 
 
@@ -99,6 +102,24 @@ def _metrics(call: Call) -> File:
 def _keys(call: Call, asked: codec.ListKeys) -> Page[codec.Key]:
     space = None if asked.space is None else Space(*asked.space)
     return call.service.keys.page(space, limit=asked.limit, cursor=asked.cursor)
+
+
+@handles("spaces")
+def _spaces(call: Call, asked: codec.ListSpaces) -> Page[codec.SpaceCounts]:
+    if not {"admin", SPACES}.intersection(call.scopes):
+        call.allow(SPACES)
+    below = () if "admin" in call.scopes else call.space
+    found, cursor = list[codec.SpaceCounts](), asked.cursor
+    for _ in range(_MOST_SPACE_PAGES):
+        page = call.service.backend.spaces(limit=asked.limit, cursor=cursor)
+        cursor = page.next
+        for space in page.items:
+            if space[: len(below)] == below and is_open_space(space):
+                info = call.service.backend.index.info(space)
+                found.append(codec.SpaceCounts(space=space, memories=info.records, vectors=info.vectors))
+        if found or cursor is None:
+            break
+    return Page(found, cursor)
 
 
 @handles("create_key")

@@ -28,7 +28,7 @@ from memwell.runtime.opening import open as open_memory
 from memwell.runtime.wire.codec import MEDIA_TYPE, Key, encode, http_problem
 from memwell.service import logs
 from memwell.service.app import App
-from memwell.service.keys import SCOPES
+from memwell.service.keys import BUNDLES
 from memwell.service.parts import Service
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend
@@ -144,7 +144,9 @@ class Visit:
         self._latest = now() + _LONGEST
         self._ended = False
         expires = now() + _LEASE
-        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=expires)
+        self.key, self.token = service.keys.create(
+            "this visit", space=DEFAULT_SPACE, scopes=BUNDLES["operator"], expires=expires
+        )
         service.at_tick(self.renew)
 
     def renew(self) -> None:
@@ -298,7 +300,7 @@ def first_key(service: Service) -> tuple[Key, str] | None:
     with service.backend.transaction():
         if service.keys.page(limit=1).items:
             return None
-        key, token = service.keys.create("first key", space=DEFAULT_SPACE, scopes=SCOPES)
+        key, token = service.keys.create("first key", space=DEFAULT_SPACE, scopes=BUNDLES["operator"])
         service.log.append("create_key", key=key.id, space=key.space, targets=[key.id])
     return key, token
 
@@ -338,7 +340,7 @@ class Local(Closing):
 
     def key_for(self, space: SpaceLike, *scopes: str) -> str:
         """The token of a new key for a space; without scopes it may do everything."""
-        return self.service.keys.create("local", space=as_space(space), scopes=scopes or SCOPES)[1]
+        return self.service.keys.create("local", space=as_space(space), scopes=scopes or BUNDLES["operator"])[1]
 
     def close(self) -> None:
         """Stop the service, and close the store."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import memwell
 from memwell.errors import (
+    BackendError,
     BackendUnavailable,
     Conflict,
     FileError,
@@ -51,6 +52,7 @@ from memwell.runtime.remote.memory import (
     RemoteShared,
 )
 from memwell.runtime.wire.codec import encode
+from memwell.service.keys import BUNDLES
 from tests.media_files import picture, wav
 from tests.runtime.remote.serving import Served, line_to, serving
 
@@ -192,6 +194,30 @@ def test_another_space_needs_another_key(served: Served):
             m.at("bob")
         with pytest.raises(Unsupported):
             RemoteMemory.connect(served.address, key=served.token("ann"), space="bob")
+
+
+def test_the_backend_of_an_application_has_one_key_for_all_its_users(served: Served):
+    token = served.token("app", BUNDLES["backend"])
+    odd = Space("app", "a/b & ?c=d", "你好")
+    with memwell.open(served.address, key=token) as app:
+        for space in (Space("app", "ann"), odd):
+            user = app.at(space)
+            assert user.space == space
+            user.remember(f"{space[1]} sails.")
+            user.thread("talk").add_human("Hello")
+            assert [one.text for one in user.memories()] == [f"{space[1]} sails."]
+            assert [one.text for one in user.thread("talk")] == ["Hello"]
+        assert list(app.memories()) == []
+        assert served.service.memory_of(odd).count() == 1
+        for other in ("ben", Space("apple", "ann"), Space("ap")):
+            with pytest.raises(Unsupported):
+                app.at(other)
+        with pytest.raises(InvalidInput):
+            app.at(Space("app", "memwell"))
+    with memwell.open(served.address, key=token, space=odd) as user:
+        assert user.count() == 1
+    with pytest.raises(BackendError, match="closed"):
+        user.count()
 
 
 # The same answers

@@ -17,11 +17,12 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
-from urllib.parse import quote, quote_plus, urlsplit
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, NamedTuple, ParamSpec, Self, TypeVar, cast
+from urllib.parse import quote, quote_plus, urlencode, urlsplit
 
 import msgspec
 
@@ -35,6 +36,7 @@ from memwell.errors import (
     MissingDependency,
     Unsupported,
 )
+from memwell.records import Space
 from memwell.runtime.transfer.files import named
 from memwell.runtime.wire.codec import MEDIA_TYPE, Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
@@ -111,6 +113,9 @@ class Connection(Closing):
         self._lock = threading.Lock()
         self._clients: dict[int, httpx.Client] = {}
         self._closed = False
+        self._named = ""
+        self._whole: Connection | None = None
+        """Of a view for a space: the connection it is of, which closes the sockets when nothing refers to it."""
         # An abandoned connection closes its sockets too.
         self._ends = weakref.finalize(self, _close, self._clients)
         if self.address.lower().startswith("http:") and not is_loopback(self.address):
@@ -118,6 +123,13 @@ class Connection(Closing):
 
     def __repr__(self) -> str:
         return f"Connection({self.address!r})"
+
+    def at(self, space: Space) -> Self:
+        """The same connection, for requests that name a space. Closing either closes both."""
+        view = copy(self)
+        view._named = urlencode([("space", segment) for segment in space])
+        view._whole = self._whole or self
+        return view
 
     def call(self, name: str, asked: Any = None, /, **path: str) -> Any:
         """Call an operation and return its answer. ``path`` are the open segments of its address."""
@@ -159,14 +171,20 @@ class Connection(Closing):
 
     def close(self) -> None:
         """Close the connection. Later calls raise ``BackendError``."""
-        self._closed = True
+        (self._whole or self)._closed = True
         self._ends()
+
+    @property
+    def _is_closed(self) -> bool:
+        return (self._whole or self)._closed
 
     # Sending
 
     def _sending(self, route: Operation, asked: Any, body: Body, path: dict[str, str]) -> _Sending:
         try:
             url = self.address + target_of(route, path, asked)
+            if self._named:
+                url += ("&" if "?" in url else "?") + self._named
             if asked is not None and not route.takes_query:
                 body = encode(asked)
         except _ENCODE_ERRORS as error:
@@ -210,11 +228,11 @@ class Connection(Closing):
 
     def _client(self) -> httpx.Client:
         client = self._clients.get(os.getpid())
-        return self._new_client() if client is None or self._closed else client
+        return self._new_client() if client is None or self._is_closed else client
 
     def _new_client(self) -> httpx.Client:
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise self._closed_error()
             # A fork has sockets of its own: on a shared one, processes would read each other's answers.
             if os.getpid() not in self._clients:

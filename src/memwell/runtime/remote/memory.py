@@ -270,11 +270,9 @@ class RemoteMemory(Closing, Remote):
     block, or call ``close``.
     """
 
-    def __init__(self, connection: Connection, *, space: SpaceLike | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._me = self._asked_for_me()
-        if space is not None:
-            self.at(space)
 
     @classmethod
     def connect(
@@ -284,11 +282,12 @@ class RemoteMemory(Closing, Remote):
 
         Raises ``ConfigurationError`` for an invalid address or key, ``MissingDependency`` without httpx,
         ``BackendUnavailable`` when no service answers, ``AccessDenied`` for an unknown key, ``Unsupported`` for a ``space``
-        that is not the key's.
+        that is neither the key's nor, for a key with the scope ``spaces``, below it.
         """
         connection = Connection(url, key=load_settings().key if key is None else key, patience=patience)
         try:
-            return cls(connection, space=space)
+            memory = cls(connection)
+            return memory if space is None else memory.at(space)
         except BaseException:
             connection.close()
             raise
@@ -309,11 +308,16 @@ class RemoteMemory(Closing, Remote):
         return me.key.space
 
     def at(self, space: SpaceLike) -> Self:
-        """This memory itself, for its own space. Raises ``Unsupported`` for any other: each space has keys of its own."""
-        wanted = as_space(space)
-        if wanted != self.space:
-            raise Unsupported(f"this key opens {self.space!r}; to open {wanted!r} call memwell.open with a key of that")
-        return self
+        """This memory itself, for its own space, or that of a space below it, for a key with the scope ``spaces``.
+
+        Raises ``Unsupported`` for any other space: each has keys of its own.
+        """
+        wanted, own = as_space(space), self.space
+        if wanted == own:
+            return self
+        if self._me is None or "spaces" not in self._me.key.scopes or wanted[: len(own)] != own:
+            raise Unsupported(f"this key opens {own!r}; to open {wanted!r} call memwell.open with a key of that")
+        return type(self)(self._connection.at(wanted))
 
     # Rooms
 

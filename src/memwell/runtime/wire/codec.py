@@ -192,6 +192,7 @@ KINDS = (
     ProblemKind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
     ProblemKind("bad-key", 401, "No valid key", errors.AccessDenied),
     ProblemKind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
+    ProblemKind("foreign-space", 403, "The key may not go to this space", errors.AccessDenied),
     ProblemKind("foreign-origin", 403, "The request comes from another site", errors.AccessDenied),
     ProblemKind("rate-limited", 429, "Too many requests", errors.Busy),
     ProblemKind("overloaded", 503, "Too much to do", errors.Busy),
@@ -373,6 +374,21 @@ class Me(AnswerBody, frozen=True):
     embedder: str
     chat: str
     language: str
+
+
+class ListSpaces(Request, frozen=True):
+    """Which page of the spaces."""
+
+    limit: int = 100
+    cursor: str | None = None
+
+
+class SpaceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """A space, and how many memories and vectors are in it."""
+
+    space: Space
+    memories: int
+    vectors: int
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -536,6 +536,9 @@ _MEDIA = (
 
 _SERVICE = (
     _row("me", "GET /v1/me", None, "The caller's key, and the service.", gives=codec.Me, scope=ANY_KEY),
+    _row("spaces", "GET /v1/spaces", None,
+         "One page of the spaces that a key with the scope spaces, or admin, may name, with their counts.",
+         takes=codec.ListSpaces, gives=Page[codec.SpaceCounts], scope=ANY_KEY),
     _row("figures", "GET /v1/figures", None,
          "The metrics of the key's space; those of the whole service are for its operator.",
          takes=codec.AskFigures, gives=codec.ServiceFigures),

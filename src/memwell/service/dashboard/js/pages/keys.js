@@ -11,8 +11,8 @@ import { grants } from './grants.js';
 import { log } from './log.js';
 
 const t = speaking(words);
-const BUNDLES = { reader: ['read'], app: ['read', 'write'], owner: ['read', 'write', 'erase'], operator: ['read', 'write', 'erase', 'admin'] };
-const SCOPES = BUNDLES.operator;
+const BUNDLES = { reader: ['read'], app: ['read', 'write'], owner: ['read', 'write', 'erase'], backend: ['read', 'write', 'erase', 'spaces'], operator: ['read', 'write', 'erase', 'admin'] };
+const SCOPES = [...BUNDLES.operator, 'spaces'];
 const ADMIN_TABS = ['keys', 'log'];
 
 export function show(root, app, where) {

@@ -10,7 +10,7 @@ import words from '../words/keys.js';
 const t = speaking(words);
 const PAGE = 50;
 const SHOWN = 4;
-const SCOPES = ['read', 'write', 'erase', 'admin'];
+const SCOPES = ['read', 'write', 'erase', 'admin', 'spaces'];
 
 export function log(body, app) {
   const list = h('section', { class: 'card stack', id: 'log' }, skeleton(5));

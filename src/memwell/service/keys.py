@@ -464,7 +464,7 @@ class _Buckets:
             self._held.popitem(last=False)
         return 0.0 if left >= 1 else (1 - left) * 60 / per_minute
 
-    def owe(self, name: str, many: int, per_minute: int) -> None:
+    def subtract(self, name: str, many: int, per_minute: int) -> None:
         """Take ``many`` from a bucket that were used elsewhere, if need be of what is still to come; a minute's at most."""
         left, since = self._held.get(name, (float(per_minute), self._clock()))
         self._held[name] = (max(left - many, -float(per_minute)), since)
@@ -498,7 +498,7 @@ class RateLimits:
     """Limits the requests a minute of each key: to the key's own rate, or ``per_minute``; 0 is no limit.
 
     Services over one store share the limits, as far as ``share`` is called: each writes down what it has served of a key,
-    from a tenth of its limit on, and owes what others have. Until the next call a key may get more than its limit.
+    from a tenth of its limit on, and subtracts what others have. Until the next call a key may get more than its limit.
     """
 
     def __init__(
@@ -537,7 +537,7 @@ class RateLimits:
             raise Busy(message, retry_after=wait, code="rate-limited")
 
     def share(self) -> None:
-        """Write down what keys have used here, and owe what they have used in other services over the store.
+        """Write down what keys have used here, and subtract what they have used in other services over the store.
 
         Raises ``BackendError`` when the store cannot be used; what was not written down then is at the next call.
         """
@@ -563,7 +563,7 @@ class RateLimits:
                 key, service = row.key.split("/")
                 if key in busy and service != self._me:
                     now[row.key] = msgspec.convert(row.value, _Used)
-                    self._buckets.owe(key, now[row.key].since(self._seen.get(row.key)), busy[key][0])
+                    self._buckets.subtract(key, now[row.key].since(self._seen.get(row.key)), busy[key][0])
             self._seen = now
 
 

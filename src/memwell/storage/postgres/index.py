@@ -255,8 +255,8 @@ class Graphs:
     def tend(self, progress: Callable[[int, int | None], None] = lambda done, total: None) -> tuple[int, int]:
         """Build the graphs that are due, and drop those that serve no space; how many were built and dropped.
 
-        ``progress`` is told how many vectors are done, and of how many. What another process is building is left to it. If
-        this one is killed, the server stops building within seconds.
+        ``progress`` is called with how many vectors are done, and of how many. What another process is building is left to
+        it. If this one is killed, the server stops building within seconds.
         """
 
         def work(session: Session) -> tuple[int, int]:

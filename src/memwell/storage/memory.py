@@ -485,6 +485,8 @@ class MemoryKeyValue(BaseKeyValue):
             held = self._store.undo.opened(state.entries, space, dict[str, StoredEntry])
             self._store.undo.update(held, {one.key: one for one in entries})
 
+    _put_many = _restore
+
 
 # Records in memory: the reference.
 

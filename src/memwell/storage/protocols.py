@@ -242,6 +242,14 @@ class KeyValue(ABC):
         ``Conflict`` when it is not, ``InvalidInput`` for a value that is neither plain JSON data nor bytes.
         """
 
+    def put_many(self, space: Space, values: Mapping[str, JSONValue | bytes]) -> None:
+        """Store several values, all or none and in one statement where the store can.
+
+        Raises ``InvalidInput`` for a value that is neither plain JSON data nor bytes, and then stores nothing.
+        """
+        for key, value in values.items():
+            self.put(space, key, value)
+
     @abstractmethod
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
         """Drop a key. Returns whether there was one; raises ``Conflict`` when it is not at the expected version."""
@@ -274,6 +282,7 @@ class KeyValue(ABC):
     aget = asyncify(get)
     aget_many = asyncify(get_many)
     aput = asyncify(put)
+    aput_many = asyncify(put_many)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
     acount = asyncify(count)

@@ -1,8 +1,8 @@
 """``python -m benchmarks.capacity.mixed [postgres] [sqlite] [by-hand]``: what an operation of mixed work costs.
 
-Several processes recall (50 %), append (30 %) and remember (20 %), each with its worker, over one store of 200 spaces of 100
-memories and 50 conversations of 200 messages. Queries and texts have drawn vectors, so no model is in it. CPU is that of all
-clients and of the server, from the first operation until all that was remembered is indexed and all uses are stored.
+Several processes recall (50 %), append (30 %) and remember (20 %), each with its worker, over one store of 200 spaces of
+100 memories and 50 conversations of 200 messages. Queries and texts have drawn vectors, so no model is in it. CPU is that
+of all clients and of the server, from the first operation until all that was remembered is indexed and all uses are stored.
 ``by-hand`` does the same with psycopg and pgvector: an insert and a commit, and the ten nearest vectors of a space.
 """
 
@@ -47,13 +47,13 @@ _HAND = f"""
     CREATE TABLE hand_memory (
         space text, id bigint GENERATED ALWAYS AS IDENTITY, text text, vector halfvec({DIMENSIONS}), PRIMARY KEY (space, id)
     );
-    CREATE TABLE hand_message (thread text, place bigint, body text, PRIMARY KEY (thread, place));
+    CREATE TABLE hand_message (
+        thread text, place bigint GENERATED ALWAYS AS IDENTITY, body text, PRIMARY KEY (thread, place)
+    );
 """
 _HAND_NEAREST = "SELECT id, text FROM hand_memory WHERE space = %s ORDER BY vector <=> %s::halfvec LIMIT 10"
 _HAND_REMEMBER = "INSERT INTO hand_memory (space, text, vector) VALUES (%s, %s, %s::halfvec)"
-_HAND_APPEND = """
-    INSERT INTO hand_message SELECT %s, coalesce(max(place), -1) + 1, %s FROM hand_message WHERE thread = %s
-"""
+_HAND_APPEND = "INSERT INTO hand_message (thread, body) VALUES (%s, %s)"
 
 
 class Calls(NamedTuple):
@@ -97,7 +97,9 @@ def _do(calls: Calls, rng: random.Random, writer: Writer, operations: int) -> No
             calls.append(str(rng.randrange(_THREADS)), writer.text())
         else:
             text = writer.text()
-            getattr(calls, name)(str(rng.randrange(_SPACES)), text[:60] if name == "recall" else f"{text} {rng.random()}")
+            getattr(calls, name)(
+                str(rng.randrange(_SPACES)), text[:60] if name == "recall" else f"{text} {rng.random()}"
+            )
 
 
 def _say(word: str) -> None:
@@ -119,7 +121,7 @@ def _by_memwell(url: str) -> Calls:
 
 
 def _store_uses(memory: Engine) -> None:
-    memory._parts.worker.store_uses()  # pyright: ignore[reportPrivateUsage]
+    memory._parts.worker.store_uses()
 
 
 def _by_hand(url: str) -> Calls:
@@ -131,7 +133,7 @@ def _by_hand(url: str) -> Calls:
 
     return Calls(
         lambda space, text: link.execute(_HAND_NEAREST, (space, vector(text))).fetchall(),
-        lambda thread, text: link.execute(_HAND_APPEND, (thread, text, thread)),
+        lambda thread, text: link.execute(_HAND_APPEND, (thread, text)),
         lambda space, text: link.execute(_HAND_REMEMBER, (space, text, vector(text))),
         lambda: None,
     )
@@ -162,10 +164,8 @@ def _fill_by_hand(url: str) -> None:
         for number in range(_SPACES):
             rows = [(str(number), writer.text(), str(one.tolist())) for one in directions.draw(_MEMORIES)]
             link.cursor().executemany(_HAND_REMEMBER, rows)
-        link.cursor().executemany(
-            "INSERT INTO hand_message VALUES (%s, %s, %s)",
-            [(str(n), place, writer.text()) for n in range(_THREADS) for place in range(_MESSAGES)],
-        )
+        said = [(str(number % _THREADS), writer.text()) for number in range(_THREADS * _MESSAGES)]
+        link.cursor().executemany(_HAND_APPEND, said)
 
 
 @contextmanager
@@ -182,7 +182,8 @@ def _started(contender: str) -> Iterator[Running]:
         with server.admin() as link:
 
             def logged() -> int:
-                return int(link.execute("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn").fetchone()[0])
+                row = link.execute("SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
+                return 0 if row is None else int(str(row[0]))
 
             if contender == "by-hand":
                 _fill_by_hand(server.url())
@@ -224,7 +225,16 @@ def measured(contender: str, processes: int, operations: int) -> dict[str, Any]:
 
 
 def _start(contender: str, url: str, seed: int, operations: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmarks.capacity.mixed", "--client", contender, url, str(seed), str(operations)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.capacity.mixed",
+        "--client",
+        contender,
+        url,
+        str(seed),
+        str(operations),
+    ]
     # Drawn vectors hang on the hash of a text, which must be the same in all processes.
     environment = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

@@ -1,8 +1,8 @@
 """The tables of a store, as numbered steps from an empty schema to today, and filters as SQL over them.
 
 A step is never changed once released; a change is a new step. The number of steps applied is in ``memwell_store``. Every
-primary key and index begins with the space, no table refers to another by a foreign key, and no number is drawn from a
-sequence, so that every table but ``memwell_store`` can be distributed by space.
+primary key and index begins with the space (receipts have one by time, too), no table refers to another by a foreign key,
+and no number is drawn from a sequence, so that every table but ``memwell_store`` can be distributed by space.
 """
 
 from __future__ import annotations
@@ -531,7 +531,21 @@ END $$;
 """
 
 
-MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(), _NO_SAMPLES)
+# A change has a token: the last 27 bits of the microsecond of its transaction. After a failover or a restored dump that
+# lost changes, others get the numbers of the lost ones, and other tokens.
+_TOKENS = """
+ALTER TABLE memwell_record_change
+    ADD COLUMN token integer NOT NULL DEFAULT ((extract(epoch FROM now()) * 1000000)::bigint & 134217727)::integer;
+"""
+
+# In the order of time, so that sweeping reads no more than it drops.
+_RECEIPTS_BY_TIME = "CREATE INDEX memwell_receipt_at ON memwell_receipt (at);"
+
+MIGRATIONS = (
+    _LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(),
+    _NO_SAMPLES,
+    _TOKENS + _RECEIPTS_BY_TIME,
+)
 
 
 def migrate(link: Link, schema: str, place: str) -> None:

@@ -66,8 +66,9 @@ class Uses:
                 keys[key]: _use(entry) for key, entry in self._backend.kv.get_many(self._inner, list(keys)).items()
             }
             # The entry of a memory is deleted with it, so only those without one may not exist.
-            fresh = self._backend.index.get(self._space, [id_ for id_ in counts if id_ not in known])
-            known |= {record.id: use_in(traits_of(record)) for record in fresh}
+            fresh = [id_ for id_ in counts if id_ not in known]
+            records = self._backend.index.get(self._space, fresh) if fresh else []
+            known |= {record.id: use_in(traits_of(record)) for record in records}
             stored = {
                 id_: Use(use.times + counts[id_], max(use.last, _seconds(moments.get(id_))))
                 for id_, use in known.items()

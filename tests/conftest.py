@@ -105,6 +105,7 @@ _SLOW = (
     "cli/test_demo.py",
     "cli/test_serve.py",
     "examples",
+    "longterm/test_uses.py",
     "runtime/test_reembedding.py",
     "service/browser",
     "service/test_processes.py",

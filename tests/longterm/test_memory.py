@@ -17,6 +17,7 @@ from memwell.longterm.changing import Forgetting
 from memwell.longterm.memory import Memory
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.traits import Evidence, importance_of
+from memwell.longterm.uses import all_uses
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
@@ -369,7 +370,7 @@ class TestChanging:
         memory.flush()
         memory.note_uses({id_: 3, "never was": 1})
         assert memory.history(id_) == []
-        assert memory.backend.index.get(memory.space, [id_])[0].metadata["memwell"]["uses"] == 3
+        assert all_uses(memory.backend.kv, memory.space)[id_].times == 3
 
     def test_when_it_was_last_used_is_kept_and_never_goes_back(self, bench: Bench, memory: Memory):
         id_ = memory.remember("Dave drives a red car.").id

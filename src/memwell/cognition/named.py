@@ -20,6 +20,7 @@ from memwell.longterm.gate import compatible, fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, traits_of
+from memwell.longterm.uses import counted_traits
 from memwell.values import check_id, check_list, check_text, is_finite, shown
 
 # Whether a condition holds in a situation, and whether two texts say the same, by their words.
@@ -264,8 +265,9 @@ def why_of(found: Recalled) -> str:
 def living_of(memory: Memory, ids: Sequence[str]) -> list[Recalled]:
     """Those of some memories that may be recalled now."""
     memory.catch_up()
-    found = memory.indexer.view.index.get(memory.space, ids)
-    return [as_recalled(one) for one in found if traits_of(one).active and not _is_gone(memory, traits_of(one))]
+    view = memory.indexer.view
+    found = counted_traits(view.kv, view.index.get(memory.space, ids))
+    return [as_recalled(one, traits=traits) for one, traits in found if traits.active and not _is_gone(memory, traits)]
 
 
 def gone_of(memory: Memory, ids: Iterable[str]) -> frozenset[str]:

@@ -30,6 +30,7 @@ from memwell.longterm.facts import Clash
 from memwell.longterm.gate import TRUSTS, DuplicateFinder, Gate, Policy, fingerprint
 from memwell.longterm.profiles import relation_in_words
 from memwell.longterm.traits import Traits, blobs_space, traits_of
+from memwell.longterm.uses import Use, with_use
 from memwell.records import Record, Space
 from memwell.storage.protocols import Blobs
 from memwell.values import MAX_CONTENT_BYTES, as_utc, check_count, shown
@@ -254,16 +255,17 @@ def audit(
     known: Container[str] | None = None,
     blobs: Blobs | None = None,
     without_vector: Container[str] = (),
+    uses: Mapping[str, int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AuditReport:
     """Check records. ``facts`` are contradictions of facts; ``known`` holds the ids of all messages and records.
 
     Without ``known`` evidence is not checked, without ``blobs`` the bytes are not. ``without_vector`` holds the ids of
-    memories that lack theirs. ``progress`` is called with the number of records read so far. Raises ``InvalidInput`` when
-    ``now`` is no datetime.
+    memories that lack theirs, ``uses`` how often memories were recalled. ``progress`` is called with the number of records
+    read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
     """
     clashes = list(facts or ())
-    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs, without_vector)
+    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs, without_vector, uses or {})
     auditor.expect(clashes)
     for record in records:
         auditor.look_at(record)
@@ -310,11 +312,12 @@ class _Auditor:
         known: Container[str] | None,
         blobs: Blobs | None,
         without_vector: Container[str],
+        uses: Mapping[str, int],
     ) -> None:
         self.read = 0
         self.problems: list[AuditProblem] = []
         self._rules, self._now, self._known, self._blobs = rules, now, known, blobs
-        self._without_vector = without_vector
+        self._without_vector, self._uses = without_vector, uses
         self._gate = Gate(_lenient(rules.policy))
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
@@ -335,7 +338,8 @@ class _Auditor:
         self._spaces[record.id] = record.space
         found = findings(record.text)
         try:
-            seen = _AuditedRecord(record, traits_of(record), found, _shortened(record.text, found))
+            traits = with_use(traits_of(record), Use(self._uses.get(record.id, 0)))
+            seen = _AuditedRecord(record, traits, found, _shortened(record.text, found))
         except InvalidInput:
             seen = _AuditedRecord(record, Traits(), found, _shortened(record.text, found))
             self._add(seen, "broken", "traits", "review")

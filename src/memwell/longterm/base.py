@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Self, cast
 
 import msgspec
@@ -18,7 +19,8 @@ from memwell.longterm.gate import Echoes, Gate
 from memwell.longterm.indexing import Indexer, facts_of
 from memwell.longterm.journal import PendingWork, inner_key, inner_space, pending_vector
 from memwell.longterm.snapshot_cache import Snapshots
-from memwell.longterm.traits import own_metadata, traits_of, with_traits
+from memwell.longterm.traits import Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.uses import Uses, all_uses, counted_traits
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Record, Space, SpaceLike, as_space, paged
@@ -71,7 +73,8 @@ class MemoryBase:
         self.clock = clock
         self._gate = gate or Gate()
         self._echoes = echoes or Echoes()
-        self._snapshots = snapshots or Snapshots(backend.index)
+        self._snapshots = snapshots or Snapshots(backend.index, uses=partial(all_uses, backend.kv))
+        self._uses = Uses(backend, self.space)
         self._inner = inner_space(self.space)
         self._notify = notify
         self._used = used
@@ -141,6 +144,10 @@ class MemoryBase:
         if not found:
             raise NotFound(f"there is no memory {id_!r} in {self.space!r}")
         return found[0]
+
+    def _traits(self, record: Record) -> Traits:
+        """The traits of a memory, with its uses."""
+        return next(traits for _, traits in counted_traits(self.indexer.view.kv, [record]))
 
     def _all(self, where: Filter | None = None) -> Iterator[Record]:
         """Every memory of the space, of any status, oldest first."""

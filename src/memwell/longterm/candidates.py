@@ -17,6 +17,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.longterm.postings import unpacked
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot, is_chinese
 from memwell.longterm.statements import spellings
+from memwell.longterm.traits import USED
 from memwell.longterm.weights import Weights
 from memwell.storage.parts import K1, MAX_TERMS, B
 
@@ -417,7 +418,7 @@ def session_rows(snapshot: Snapshot, rows: Rows) -> Rows:
 def broad_signal(name: str, snapshot: Snapshot, now: float, decay: float, rows: NDArray[np.intp] | slice) -> Numbers:
     """A signal that does not depend on the query."""
     if name == "importance":
-        return snapshot.importance[rows]
+        return np.minimum(snapshot.importance[rows] + np.float32(USED) * np.log1p(snapshot.uses[rows]), 1.0)
     if name == "uses":
         return 1.0 - 1.0 / (1.0 + snapshot.uses[rows])
     if name == "worth":

@@ -27,6 +27,7 @@ from memwell.longterm.traits import (
     FORGOTTEN,
     KEY,
     Evidence,
+    Traits,
     blobs_space,
     effective,
     evaluated,
@@ -38,6 +39,7 @@ from memwell.longterm.traits import (
     traits_of,
     with_traits,
 )
+from memwell.longterm.uses import all_uses, with_use
 from memwell.records import Record, paged
 from memwell.storage.scrubbing import SCRUBS, note_erasure, scrubbed
 from memwell.values import (
@@ -134,7 +136,7 @@ class Changer(MemoryBase):
                 self._relearn(old, new)
         if text is not None and new.vector is None:
             self._notify(self.space)
-        return as_recalled(new)
+        return as_recalled(new, traits=self._traits(new))
 
     def _judged(self, text: str, old: Record) -> tuple[str, tuple[str, ...]]:
         """A new text after the gate, and its flags. Raises ``InvalidInput`` when the gate refuses it."""
@@ -166,7 +168,7 @@ class Changer(MemoryBase):
         self.catch_up()
         with self.backend.transaction():
             changed = self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned)
-        return as_recalled(changed)
+        return as_recalled(changed, traits=self._traits(changed))
 
     def feedback(self, id_: str, /, *, useful: bool, version: int | None = None) -> Recalled:
         """Say whether a recalled memory helped, which moves its importance.
@@ -184,17 +186,15 @@ class Changer(MemoryBase):
                 importance=moved(0.5 if traits.importance is None else traits.importance, useful=useful),
                 useful=traits.useful + (1 if useful else -1),
             )
-        return as_recalled(changed)
+        return as_recalled(changed, traits=self._traits(changed))
 
     def note_uses(self, uses: Mapping[str, int], at: datetime | Mapping[str, datetime] | None = None) -> None:
         """Count recalls of memories; ``at`` is the time of the last one, for all or for each by id (default: now).
 
-        No version is kept, because the content does not change.
+        No record changes. Unknown ids are ignored.
         """
         moments = at if isinstance(at, Mapping) else dict.fromkeys(uses, self.clock() if at is None else at)
-        with self.backend.transaction():
-            records = self.backend.index.get(self.space, list(uses))
-            self.backend.index.upsert([_used(one, uses[one.id], moments.get(one.id)) for one in records])
+        self._snapshots.count_uses(self.space, self._uses.add(uses, moments))
 
     def evaluate(self, id_: str, /) -> float:
         """The worth of a memory from 0 to 1, by its content, its uses and its feedback.
@@ -203,7 +203,7 @@ class Changer(MemoryBase):
         """
         self.catch_up()
         record = self._live(id_)
-        traits = traits_of(record)
+        traits = self._traits(record)
         content = importance_of(record.text) if traits.content is None else traits.content
         return evaluated(content, uses=traits.uses, useful=traits.useful)
 
@@ -237,13 +237,15 @@ class Changer(MemoryBase):
         worth: dict[str, tuple[float, str]] = {}
         versions: dict[str, int] = {}
         kept = 0
+        uses = all_uses(self.indexer.view.kv, self.space)
         for record in self._active():
-            reason = _reason(record, policy, now) if fits is None or fits(record) else None
+            traits = with_use(traits_of(record), uses.get(record.id))
+            reason = _reason(record, traits, policy, now) if fits is None or fits(record) else None
             if reason is None:
                 kept += 1
             else:
-                worth[record.id] = (_worth(record), reason)
-                versions[record.id] = traits_of(record).version
+                worth[record.id] = (_worth(traits), reason)
+                versions[record.id] = traits.version
         chosen = sorted(worth, key=lambda id_: (worth[id_][0], id_))[: policy.most]
         if chosen and not dry_run:
             with self.backend.transaction():
@@ -276,7 +278,7 @@ class Changer(MemoryBase):
                 self.indexer.facts.restore(self._sources([restored]))
         if not same:
             self._notify(self.space)
-        return as_recalled(restored)
+        return as_recalled(restored, traits=self._traits(restored))
 
     aupdate = asyncify(update)
     apin = asyncify(pin)
@@ -288,29 +290,19 @@ class Changer(MemoryBase):
     aundo = asyncify(undo)
 
 
-def _used(record: Record, times: int, at: datetime | None) -> Record:
-    """A memory with more recalls counted."""
-    traits = traits_of(record)
-    last = max((one for one in (at, traits.accessed) if one is not None), default=None)
-    counted = replace(traits, uses=traits.uses + times, accessed=last)
-    return replace(record, metadata=with_traits(own_metadata(record), counted))
-
-
-def _worth(record: Record) -> float:
-    traits = traits_of(record)
+def _worth(traits: Traits) -> float:
     return effective(0.5 if traits.importance is None else traits.importance, traits.uses)
 
 
-def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
+def _reason(record: Record, traits: Traits, policy: Forgetting, now: datetime) -> str | None:
     """Why a policy forgets a memory; None when it does not."""
-    traits = traits_of(record)
     if traits.pinned or (policy.kinds and record.kind not in policy.kinds):
         return None
     reasons: list[str] = []
     if policy.importance_below is not None:
-        if _worth(record) >= policy.importance_below:
+        if _worth(traits) >= policy.importance_below:
             return None
-        reasons.append(f"its importance {_worth(record):.2f} is below {policy.importance_below:.2f}")
+        reasons.append(f"its importance {_worth(traits):.2f} is below {policy.importance_below:.2f}")
     if policy.older_than is not None:
         if now - record.time <= policy.older_than:
             return None
@@ -436,6 +428,7 @@ class Eraser(MemoryBase):
         for prefix in (STAGED, DEAD):
             kv.delete(self._inner, inner_key(prefix, record.id))
         self.indexer.tokens.delete(record.id)
+        self._uses.delete(record.id)
         for evidence in traits_of(record).evidence:
             kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
 

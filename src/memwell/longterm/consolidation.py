@@ -136,7 +136,8 @@ class Consolidator(Rememberer):
         """Merge others into one memory: it gets their evidence, and they are marked as replaced."""
         wanted = as_ids(others)
         self.catch_up()
-        return as_recalled(self._merge(kept, [id_ for id_ in wanted if id_ != kept]))
+        merged = self._merge(kept, [id_ for id_ in wanted if id_ != kept])
+        return as_recalled(merged, traits=self._traits(merged))
 
     def _merge(self, into: str, ids: Sequence[str]) -> Record:
         with self.backend.transaction():
@@ -236,7 +237,7 @@ class Consolidator(Rememberer):
             if known:
                 traits = traits_of(known[0])
                 if traits.evidence == evidence and known[0].text == text:
-                    return as_recalled(known[0])
+                    return as_recalled(known[0], traits=self._traits(known[0]))
                 record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
             else:
                 record = self._new_insight(id_, text, evidence, own)

@@ -23,6 +23,7 @@ from memwell.longterm.journal import pending_vector
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recall import RecallingMemory, trusted
 from memwell.longterm.traits import traits_of
+from memwell.longterm.uses import all_uses
 from memwell.records import paged
 from memwell.values import as_utc, check_items, shown
 
@@ -65,6 +66,7 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
             rules=rules,
             blobs=blobs,
             without_vector=lost,
+            uses={id_: use.times for id_, use in all_uses(self.indexer.view.kv, self.space).items()},
             progress=progress,
         )
 

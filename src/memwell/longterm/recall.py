@@ -8,6 +8,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
@@ -49,6 +50,7 @@ from memwell.longterm.superseding import (
     states_asked,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
+from memwell.longterm.uses import all_uses, counted_traits, uses_of
 from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
@@ -245,7 +247,7 @@ class RecallingMemory(MemoryBase):
         if view is self.backend:
             return self._snapshots
         if self._view_snapshots is None or self._view_snapshots[0] is not view:
-            self._view_snapshots = (view, Snapshots(view.index))
+            self._view_snapshots = (view, Snapshots(view.index, uses=partial(all_uses, view.kv)))
         return self._view_snapshots[1]
 
     def _ranked(
@@ -342,13 +344,16 @@ class RecallingMemory(MemoryBase):
         record = self._lasting(id_)
         if not traits_of(record).active:
             raise NotFound(f"the memory {id_!r} was forgotten; undo() restores it")
-        return as_recalled(record)
+        return as_recalled(record, traits=self._traits(record))
 
     def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
         """The memories of the space, oldest first."""
         if limit is not None:
             check_count(limit, "limit")
-        return [as_recalled(record) for record in islice(self._active(as_filter(where)), limit)]
+        return self._shown(islice(self._active(as_filter(where)), limit))
+
+    def _shown(self, records: Iterable[Record]) -> list[Recalled]:
+        return [as_recalled(one, traits=traits) for one, traits in counted_traits(self.indexer.view.kv, records)]
 
     def page(
         self,
@@ -372,7 +377,7 @@ class RecallingMemory(MemoryBase):
         found = self.indexer.view.index.scan(
             self.space, where=AllOf(tuple(parts)), limit=limit, cursor=cursor, newest_first=newest_first
         )
-        return Page([as_recalled(record) for record in found.items if not self._has_expired(record)], found.next)
+        return Page(self._shown(record for record in found.items if not self._has_expired(record)), found.next)
 
     def history(self, id_: str, /) -> list[MemoryVersion]:
         """The earlier versions of a memory, oldest first, with what changed each. Raises ``NotFound``."""
@@ -389,11 +394,14 @@ class RecallingMemory(MemoryBase):
             # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
             records = likeliest(self.indexer.view.index, self.space, query, asked, None, most)
             if all(map(record_test(wanted), records)):
-                return HeldSnapshot.of(records)
+                return self._held_of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, asked, wanted, most))
+        return self._held_of(likeliest(self.indexer.view.index, self.space, query, asked, wanted, most))
+
+    def _held_of(self, records: Sequence[Record]) -> HeldSnapshot:
+        return HeldSnapshot.of(records, uses_of(self.indexer.view.kv, self.space, [one.id for one in records]))
 
     def _held_at(self, moment: datetime) -> HeldSnapshot:
         """The memories as they were known at a time."""

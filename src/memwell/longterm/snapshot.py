@@ -441,6 +441,7 @@ class SnapshotEntry(NamedTuple):
     """Seconds since 1970; 0 is unknown."""
     kind: str = ""
     importance: float = 0.0
+    """Without its uses, which raise it."""
     uses: int = 0
     vector: NDArray[Any] | None = None
     accessed: float = 0.0

@@ -14,7 +14,6 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memwell._package import VERSION
@@ -22,7 +21,8 @@ from memwell.errors import MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, record_test, value_test
 from memwell.longterm.embedding import TokenCache
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry, Speakers
-from memwell.longterm.traits import KEY, Traits, effective, traits_of
+from memwell.longterm.traits import KEY, Traits, traits_of
+from memwell.longterm.uses import Use, use_in, with_use
 from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Changes, Entry, IndexInfo, KeptCache, RecordIndex
 
@@ -38,11 +38,14 @@ _BYTES_OF_METADATA = 800
 
 
 class MemoryReader(NamedTuple):
-    """How the memories of a snapshot are read: some by their ids and numbers, all, or the metadata of all by number."""
+    """How the memories of a snapshot are read: some by their ids and numbers, all, the metadata of all by number, and what
+    was counted of their uses.
+    """
 
     some: Callable[[Mapping[str, int]], Iterable[Record]]
     all: Callable[[], Iterable[Record]]
     metadata: Callable[[], Iterable[tuple[int, dict[str, Any]]]]
+    uses: Callable[[], Mapping[str, Use]] = dict
 
 
 class _Metadata(NamedTuple):
@@ -266,10 +269,10 @@ def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
         traits.position or _order(traits),
         record.time.timestamp(),
         record.kind,
-        effective(_standing(traits), traits.uses),
+        _standing(traits),
         traits.uses,
         None if record.vector is None else np.asarray(record.vector, np.float32),
-        0.0 if traits.accessed is None else traits.accessed.timestamp(),
+        use_in(traits).last,
         0.5 if traits.importance is None else traits.importance,
         0.0 if traits.expires is None else traits.expires.timestamp(),
         number,
@@ -291,8 +294,10 @@ class HeldSnapshot:
         self.is_new = True
         """Whether it was not read from the store yet."""
         self._reader = reader
-        self._touched: dict[str, tuple[datetime, float]] = {}
-        """When memories were recalled, where the store does not have it yet, and what it had."""
+        self._uses: dict[str, Use] = {}
+        """What was counted of the memories, as far as this process knows. Those that others count are read at the start."""
+        self._touched: dict[str, float] = {}
+        """When memories were last recalled as the store has it, where a later recall is not stored yet."""
         self._row_filters = RowFilters()
         self._read: dict[str, tuple[Record, Traits]] = {}
         """The hits that were read lately, as the store has them."""
@@ -311,7 +316,7 @@ class HeldSnapshot:
             self._clear()
             # One after the other: all of them would take several times the memory of the snapshot.
             self.snapshot.apply((entry for _, entry in self._active(changes.records)), ())
-            self._touched = {id_: touched for id_, touched in self._touched.items() if id_ in self.snapshot}
+            self._touched = {id_: before for id_, before in self._touched.items() if id_ in self.snapshot}
         else:
             self._follow_some(changes)
         self.state = changes.state
@@ -319,12 +324,15 @@ class HeldSnapshot:
         self._followed += len(changes.records)
         self.unsaved += len(changes.records) + len(changes.gone)
         if changes.whole or self._followed > _MEASURED_EVERY:
-            self.nbytes, self._followed = self.snapshot.nbytes + self._row_filters.nbytes, 0
+            others = self._row_filters.nbytes + _BYTES_OF_USE * len(self._uses)
+            self.nbytes, self._followed = self.snapshot.nbytes + others, 0
 
     def _follow_some(self, changes: Changes) -> None:
         active = list(self._active(changes.records))
         kept = {entry.id for _, entry in active}
         removed = self.snapshot.numbered(changes.gone) if changes.gone else []
+        for id_ in removed:
+            self._uses.pop(id_, None)
         removed += [record.id for _, record in changes.records if record.id not in kept]
         for id_ in removed:
             self._touched.pop(id_, None)
@@ -339,7 +347,7 @@ class HeldSnapshot:
     def _active(self, records: Iterable[tuple[int, Record]]) -> Iterator[tuple[Record, SnapshotEntry]]:
         """The memories that can be recalled, and what ranking reads of them."""
         for number, record in records:
-            traits = self._with_touch(record.id, traits_of(record))
+            traits = with_use(traits_of(record), self._uses.get(record.id))
             if traits.active:
                 yield record, entry_of(record, traits, number)
 
@@ -357,26 +365,30 @@ class HeldSnapshot:
             row = self.snapshot.row_of(id_)
             accessed = float(self.snapshot.accessed[row])
             if accessed < stamp:
-                self._touched[id_] = moment, self._touched.get(id_, (moment, accessed))[1]
+                self._touched.setdefault(id_, accessed)
+                self._uses[id_] = Use(int(self.snapshot.uses[row]), stamp)
                 self.snapshot.accessed[row] = stamp
 
-    def _with_touch(self, id_: str, traits: Traits) -> Traits:
-        """The stored traits of a memory, with a recall that is not stored yet."""
-        if id_ not in self._touched:
-            return traits
-        moment, _ = self._touched[id_]
-        if traits.accessed is not None and traits.accessed >= moment:
-            del self._touched[id_]
-            return traits
-        self._touched[id_] = moment, 0.0 if traits.accessed is None else traits.accessed.timestamp()
-        return replace(traits, accessed=moment)
+    def count(self, uses: Mapping[str, Use]) -> None:
+        """Take over what the store has counted of memories."""
+        for id_, stored in uses.items():
+            use = self._uses[id_] = stored.joined(self._uses.get(id_, Use()))
+            if use.last == stored.last:
+                self._touched.pop(id_, None)
+            elif id_ in self._touched:
+                self._touched[id_] = stored.last
+            row = self.snapshot.ids.get(id_)
+            if row is not None:
+                self.snapshot.uses[row] = max(use.times, self.snapshot.uses[row])
+                self.snapshot.accessed[row] = max(use.last, self.snapshot.accessed[row])
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> HeldSnapshot:
-        """A snapshot of these memories, for one query."""
+    def of(cls, records: Iterable[Record], uses: Mapping[str, Use] | None = None) -> HeldSnapshot:
+        """A snapshot of these memories and their uses, for one query."""
         known = {record.id: record for record in records}
         numbered = [(number, record.metadata) for number, record in enumerate(known.values())]
         held = cls(MemoryReader(partial(map, known.__getitem__), known.values, lambda: numbered))
+        held.count(uses or {})
         held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
 
@@ -392,7 +404,7 @@ class HeldSnapshot:
                 read[record.id] = record, traits_of(record)
         fits = None if wanted is None else record_test(wanted)
         return {
-            id_: (record, self._with_touch(id_, traits))
+            id_: (record, with_use(traits, self._uses.get(id_)))
             for id_, (record, traits) in ((id_, read[id_]) for id_ in ids if id_ in read)
             if traits.active and (fits is None or fits(record))
         }
@@ -422,16 +434,16 @@ class HeldSnapshot:
         with self.lock:
             self.unsaved = 0
             yield self.state
-            for id_, (_, before) in self._touched.items():
+            for id_, before in self._touched.items():
                 self.snapshot.touch(id_, before)
             try:
                 yield from saved(self.snapshot)
             finally:
-                for id_, (moment, _) in self._touched.items():
-                    self.snapshot.touch(id_, moment.timestamp())
+                for id_ in self._touched:
+                    self.snapshot.touch(id_, self._uses[id_].last)
 
     def restore(self, kept: KeptCache | None) -> None:
-        """Begin with a snapshot that was saved, if it can be used."""
+        """Begin with a snapshot that was saved, if it can be used, and with what was counted of its memories."""
         self.is_new = False
         snapshot = None if kept is None else restored(kept.data)
         if kept is not None and snapshot is not None:
@@ -441,6 +453,7 @@ class HeldSnapshot:
             np.empty(_REUSED, np.uint8)
             self.snapshot, self.state, self.unsaved, self._next_expiry = snapshot, kept.state, 0, None
             self.nbytes = snapshot.nbytes
+        self.count(self._reader.uses())
 
 
 _PAGE = 1_000
@@ -449,6 +462,7 @@ _MOST_READ = 2_048
 _REUSED = 24 * 2**20
 _BYTES_A_MEMORY = 500
 """About what a memory takes in a snapshot besides its vector."""
+_BYTES_OF_USE = 300
 _LARGEST = 4
 """How many times the limit of memory the snapshot of one large space may take."""
 _LEAST_SAVED = 500
@@ -461,7 +475,8 @@ _RENEWED_AT_END = 50
 class Snapshots:
     """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe.
 
-    With ``keep`` those of large spaces are kept in the store, so that the next process need not read the space.
+    With ``keep`` those of large spaces are kept in the store, so that the next process need not read the space. ``uses``
+    reads what was counted of the memories of a space: a snapshot begins with that, and then follows this process alone.
     """
 
     def __init__(
@@ -471,8 +486,10 @@ class Snapshots:
         most_bytes: int = 512 * 2**20,
         most_records: int = 100_000,
         keep: bool = False,
+        uses: Callable[[Space], Mapping[str, Use]] | None = None,
     ) -> None:
         self._index = index
+        self._uses = uses
         self._most_bytes = most_bytes
         self._most_records = most_records
         self._keep = keep
@@ -507,14 +524,14 @@ class Snapshots:
                 partial(index.numbered, space),
                 lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
                 partial(index.metadata, space),
+                dict if self._uses is None else partial(self._uses, space),
             )
         )
 
     def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True) -> bool:
         """Bring a snapshot up to date. False when it is shared, and the changes are those of a transaction."""
-        if held.is_new and self._keep:
-            held.restore(self._index.kept_cache(space))
-        held.is_new = False
+        if held.is_new:
+            held.restore(self._index.kept_cache(space) if self._keep else None)
         while True:
             known = held.state
             for changes in self._index.pieces(space) if known is None else [self._index.changes(space, known)]:
@@ -557,11 +574,11 @@ class Snapshots:
         self._made.add(space)
         held = self._new(space)
         with suppress(MemwellError):
+            held.restore(None)
             for piece in self._index.pieces(space):
                 if self._closed or held.outgrown(piece):
                     return
                 held.follow(piece)
-            held.is_new = False
             self._follow(space, held)
             self._save(space, held)
 
@@ -570,6 +587,14 @@ class Snapshots:
         with self._lock:
             self._held.pop(space, None)
             self._made.discard(space)
+
+    def count_uses(self, space: Space, uses: Mapping[str, Use]) -> None:
+        """Take over what the store has counted of memories, where their space is held."""
+        with self._lock:
+            held = self._held.get(space)
+        if held is not None:
+            with held.lock:
+                held.count(uses)
 
     def _shrink(self) -> None:
         with self._lock:
@@ -616,7 +641,7 @@ class Snapshots:
 # a file that is torn, was cut off, has a flipped bit, or was written by another version or machine is not read. Only
 # numbers and words are in it, no code.
 
-FORMAT = 3
+FORMAT = 4
 """The version of the layout. Raise it when what a column means changes: older files are then made again."""
 
 _MAGIC = b"memwell snapshot\n"

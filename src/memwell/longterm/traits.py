@@ -48,9 +48,9 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     content: float | None = None
     """The worth of its content alone; ``importance`` starts there unless it was given."""
     uses: int = 0
-    """How often it was recalled."""
+    """How often it was recalled; a record only has what was counted before ``longterm.uses``, or came with a copy."""
     accessed: datetime | None = None
-    """When it was last recalled, as far as that is recorded."""
+    """When it was last recalled; as ``uses``."""
     useful: int = 0
     """Feedback: how often it was called useful, minus how often it was not."""
     pinned: bool = False
@@ -144,9 +144,13 @@ def moved(importance: float, *, useful: bool) -> float:
     return round(importance + (goal - importance) / 3, 3)
 
 
+USED = 0.04
+"""How much more a memory counts for each time that its uses are multiplied by e."""
+
+
 def effective(importance: float, uses: int) -> float:
     """The importance that ranking and policies use: frequent recalls raise it."""
-    return min(1.0, importance + 0.04 * math.log1p(max(uses, 0)))
+    return min(1.0, importance + USED * math.log1p(max(uses, 0)))
 
 
 def evaluated(content: float, *, uses: int = 0, useful: int = 0) -> float:

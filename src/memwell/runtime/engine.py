@@ -33,6 +33,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.statements import name_key
+from memwell.longterm.uses import all_uses
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
@@ -71,7 +72,10 @@ class EngineParts:
         self.backend = backend
         self.settings = settings
         self._snapshots = Snapshots(
-            backend.index, most_bytes=settings.recall_memory_mb * 2**20, keep=settings.recall_cache
+            backend.index,
+            most_bytes=settings.recall_memory_mb * 2**20,
+            keep=settings.recall_cache,
+            uses=functools.partial(all_uses, backend.kv),
         )
         self.options = {**options, "snapshots": self._snapshots}
         # Weak, as a store may have a space for every user: an engine without references is made again when needed.

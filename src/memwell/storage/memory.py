@@ -51,7 +51,7 @@ from memwell.storage.parts import (
     place,
     replaced_body,
 )
-from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
+from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo, split_state, state_of
 from memwell.values import check_text
 
 # Undo: every change of what the reference backend holds is made here, and can be rolled back.
@@ -485,6 +485,8 @@ class MemoryKeyValue(BaseKeyValue):
             held = self._store.undo.opened(state.entries, space, dict[str, StoredEntry])
             self._store.undo.update(held, {one.key: one for one in entries})
 
+    _put_many = _restore
+
 
 # Records in memory: the reference.
 
@@ -593,12 +595,13 @@ class MemoryIndex(RecordIndex):
         given.check_space(space)
         with self._store.use() as state:
             changed = state.changed.get(space, [])
-            known = since if since is not None and 0 <= since <= len(changed) else None
+            count = -1 if since is None else split_state(since)[0]
+            known = count if 0 <= count <= len(changed) else None
             held = state.records.get(space, {}).values()
             touched = None if known is None else set(changed[known:])
             found = sorted((pair for pair in held if touched is None or pair[0] in touched), key=lambda pair: pair[0])
             gone = sorted((touched or set()) - {number for number, _ in found})
-            at = None if self._store.inside() else len(changed)
+            at = None if self._store.inside() else state_of(len(changed))
             return Changes(at, known is None, copy.deepcopy(found), gone)
 
     def info(self, space: Space) -> IndexInfo:
@@ -606,7 +609,7 @@ class MemoryIndex(RecordIndex):
         vectors = [record.vector for record in records if record.vector is not None]
         with self._store.use() as state:
             changed = len(state.changed.get(space, ()))
-        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact", changed)
+        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact", state_of(changed))
 
 
 def _cosine(query: Vector, vector: Vector) -> float:

@@ -613,6 +613,12 @@ class BaseKeyValue(KeyValue):
         self._put(space, stored, given.check_expect(expect), now)
         return stored.entry()
 
+    def put_many(self, space: Space, values: Mapping[str, Any]) -> None:
+        given.check_space(space)
+        entries = [StoredEntry.of(check_id(key, "a key"), value, None) for key, value in values.items()]
+        if entries:
+            self._put_many(space, entries)
+
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
         given.check_space(space)
         return self._delete(space, check_id(key, "a key"), given.check_expect(expect), self._clock())
@@ -652,6 +658,11 @@ class BaseKeyValue(KeyValue):
     @abstractmethod
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
         """Store an entry. Raises ``Conflict``."""
+
+    def _put_many(self, space: Space, entries: list[StoredEntry]) -> None:
+        """Store entries of different keys, all or none where the store can."""
+        for entry in entries:
+            self._put(space, entry, None, self._clock())
 
     @abstractmethod
     def _delete(self, space: Space, key: str, expect: int | None, now: float) -> bool:

@@ -242,6 +242,14 @@ class KeyValue(ABC):
         ``Conflict`` when it is not, ``InvalidInput`` for a value that is neither plain JSON data nor bytes.
         """
 
+    def put_many(self, space: Space, values: Mapping[str, JSONValue | bytes]) -> None:
+        """Store several values, all or none and in one statement where the store can.
+
+        Raises ``InvalidInput`` for a value that is neither plain JSON data nor bytes, and then stores nothing.
+        """
+        for key, value in values.items():
+            self.put(space, key, value)
+
     @abstractmethod
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
         """Drop a key. Returns whether there was one; raises ``Conflict`` when it is not at the expected version."""
@@ -274,10 +282,33 @@ class KeyValue(ABC):
     aget = asyncify(get)
     aget_many = asyncify(get_many)
     aput = asyncify(put)
+    aput_many = asyncify(put_many)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
     acount = asyncify(count)
     arestore = asyncify(restore)
+
+
+TOKEN_BITS: Final = 27
+
+
+def state_of(change: int, token: int = 0) -> int:
+    """The state of a space after so many changes, the last of which has this token.
+
+    A store that can lose changes, by a failover or a restored copy, gives every change a token that another change of the
+    same number hardly has. So a state of the lost history is not mistaken for one of the present.
+    """
+    return change << TOKEN_BITS | token
+
+
+def split_state(state: int) -> tuple[int, int]:
+    """The number of changes in a state, and the token of the last."""
+    return state >> TOKEN_BITS, state & ((1 << TOKEN_BITS) - 1)
+
+
+def changes_between(old: int, new: int) -> int:
+    """How many changes lie between two states of one history."""
+    return split_state(new)[0] - split_state(old)[0]
 
 
 class IndexInfo(msgspec.Struct, frozen=True):
@@ -289,7 +320,7 @@ class IndexInfo(msgspec.Struct, frozen=True):
     search: str
     """What searches them: ``exact``, ``hnsw``, or the name of an engine that follows the store."""
     state: int = 0
-    """The state of the space, as ``changes`` counts it."""
+    """The state of the space, as in ``Changes``: see ``state_of``."""
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -373,7 +404,7 @@ class RecordIndex(ABC):
 
     @abstractmethod
     def changes(self, space: Space, since: int | None = None) -> Changes:
-        """The changes after the state ``since``, or the whole space when that is None or too old.
+        """The changes after the state ``since``, or the whole space when that is None, too old, or of a lost history.
 
         This is how a cache of a space stays current; when nothing changed it is cheap.
         """

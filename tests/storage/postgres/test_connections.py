@@ -16,8 +16,8 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
-from memwell.storage.postgres import PostgresBackend
-from memwell.storage.postgres.connections import Link, Pool, address_of, connect, is_of_pooler
+from memwell.storage.postgres import PostgresBackend, connections
+from memwell.storage.postgres.connections import Connections, Link, Pool, address_of, connect, is_of_pooler
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import open_store, schema_of, server
 from tests.engines.proxy import Proxy
@@ -349,18 +349,6 @@ def test_secrets_are_in_no_message(tmp_path: Path):
         )
 
 
-def test_old_receipts_are_swept(tmp_path: Path):
-    with open_store(tmp_path) as backend:
-        backend.kv.put(HOME, "key", 1)
-        with server().admin() as connection:
-            connection.execute(
-                f"UPDATE {schema_of(tmp_path)}.memwell_receipt SET at = now() - interval '2 hours'".encode()
-            )
-            backend._connections._sweep_receipts()
-            left = connection.execute(f"SELECT count(*) FROM {schema_of(tmp_path)}.memwell_receipt".encode()).fetchone()
-        assert left == (0,)
-
-
 def test_after_closing_a_lost_store_raises_that_it_is_closed(backend: PostgresBackend, proxy: Proxy):
     proxy.cut()
     backend.close()
@@ -449,3 +437,32 @@ def test_a_character_of_the_password_that_must_be_escaped_is_told_so(character: 
         assert "ter2" not in str(caught.value)
         escaped = password.replace(character, f"%{ord(character):02X}")
         assert address_of(f"postgresql://me:{escaped}@host/db").parameters["password"] == password
+
+
+def test_old_receipts_are_dropped_by_time_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "_SWEEP_EVERY", 2)
+    monkeypatch.setattr(connections, "_SWEPT_AT_ONCE", 100)
+    monkeypatch.setattr(connections, "_OLD_RECEIPTS", connections._OLD_RECEIPTS.replace("LIMIT 1000", "LIMIT 100"))
+    swept: list[str] = []
+    plain = Connections._sweep_receipts
+
+    def sweep(self: Connections) -> None:
+        swept.append(threading.current_thread().name)
+        plain(self)
+
+    monkeypatch.setattr(Connections, "_sweep_receipts", sweep)
+    table = f"{schema_of(tmp_path)}.memwell_receipt"
+    fill = f"INSERT INTO {table} SELECT '', gen_random_uuid(), true, now() - %s::interval FROM generate_series(1, 250)"
+    old = f"SELECT count(*) FROM {table} WHERE at < now() - interval '1 hour'"
+    with open_store(tmp_path) as store, server().admin() as admin:
+        admin.execute(fill.encode(), ("2 hours",))
+        admin.execute(fill.encode(), ("2 minutes",))
+        for number in range(4):
+            store.kv.put(Space("home"), "n", number)
+        wait_until(lambda: admin.execute(old.encode()).fetchone() == (0,), "old receipts stay")
+        assert admin.execute(f"SELECT count(*) >= 250 FROM {table}".encode()).fetchone() == (True,)
+        assert set(swept) == {"memwell-receipts"}
+        admin.execute("SET enable_seqscan = off")
+        admin.execute(f"SET search_path TO {schema_of(tmp_path)}".encode())
+        plan = admin.execute(b"EXPLAIN " + connections._OLD_RECEIPTS.encode()).fetchall()
+        assert any("memwell_receipt_at" in str(line) for line in plan)

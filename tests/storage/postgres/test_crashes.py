@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from memwell.errors import BackendUnavailable
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
@@ -93,3 +96,37 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(m
             [record] = backend.index.get(Space(writer.key), [writer.key])
             assert record.text == f"message {entry.value}"
         assert backend.check() == []
+
+
+def copied(source: Path, place: Path) -> None:
+    """Copy the folder of a server that stands still, with its owners."""
+    subprocess.run(["rm", "-rf", str(place)], check=True)
+    subprocess.run(["cp", "-a", str(source), str(place)], check=True)
+
+
+@pytest.mark.parametrize("fresh", [["new"], ["new", "newer"]], ids=["as many", "more"])
+def test_a_promoted_standby_that_lost_writes_is_noticed(mortal: Server, fresh: list[str]):
+    space, url = Space("lost"), mortal.url(schema=f"lost{len(fresh)}")
+    settings = Settings(connect_timeout_s=20.0)
+    with PostgresBackend(url, settings=settings) as backend:
+        backend.index.upsert([Record(id="kept", text="kept", space=space)])
+        mortal.stop()
+        copied(mortal.data, mortal.folder / "standby")
+        mortal.start()
+        backend.index.upsert([Record(id="lost", text="lost", space=space)])
+        snapshots, state = Snapshots(backend.index), backend.index.info(space).state
+        with snapshots.of(space) as held:
+            assert "lost" in held.snapshot
+        mortal.stop()
+        copied(mortal.folder / "standby", mortal.data)
+        (mortal.data / "standby.signal").touch()
+        mortal.start()
+        with mortal.admin() as connection:
+            assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
+        with PostgresBackend(url, settings=settings) as other:
+            other.index.upsert([Record(id=id_, text=id_, space=space) for id_ in fresh])
+        assert backend.index.changes(space, state).whole
+        with snapshots.of(space) as held:
+            assert "lost" not in held.snapshot
+            assert all(id_ in held.snapshot for id_ in ("kept", *fresh))
+        assert not backend.index.changes(space, backend.index.info(space).state).whole

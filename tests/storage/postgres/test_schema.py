@@ -112,7 +112,8 @@ def test_every_key_and_index_begins_with_the_space(tmp_path: Path):
         sequences = connection.execute("SELECT count(*) FROM pg_class WHERE relkind = 'S'").fetchone()
     # The words' index is of lexemes, each of which begins with a few letters of the space's digest.
     assert {name for _, name, first in rows if first != "space"} == {
-        f"{schema_of(tmp_path)}.memwell_record_words_lexemes"
+        f"{schema_of(tmp_path)}.memwell_record_words_lexemes",
+        f"{schema_of(tmp_path)}.memwell_receipt_at",
     }
     assert {table for table, *_ in rows} == set(TABLES)
     assert foreign == sequences == (0,)

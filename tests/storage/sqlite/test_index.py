@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.records import Record, Space
 from memwell.settings import Settings
+from memwell.storage.protocols import split_state
 from memwell.storage.sqlite import SqliteBackend, index
 from memwell.storage.sqlite.backup import back_up, restore
 
@@ -44,8 +47,9 @@ def store(tmp_path: Path) -> Iterator[SqliteBackend]:
 
 
 def fill(store: SqliteBackend, *ids: str, space: Space = HOME) -> int:
+    """Store records; how many changes the space has had then."""
     store.index.upsert([Record(text=f"text of {id_}", id=id_, space=space) for id_ in ids])
-    return store.index.info(space).state
+    return split_state(store.index.info(space).state)[0]
 
 
 def keep(store: SqliteBackend, data: bytes, *, space: Space = HOME, state: int | None = None) -> bool:
@@ -55,7 +59,7 @@ def keep(store: SqliteBackend, data: bytes, *, space: Space = HOME, state: int |
 
 def kept(store: SqliteBackend, space: Space = HOME) -> tuple[int, bytes] | None:
     found = store.index.kept_cache(space)
-    return None if found is None else (found.state, bytes(found.data))
+    return None if found is None else (split_state(found.state)[0], bytes(found.data))
 
 
 def files(store: SqliteBackend) -> list[Path]:
@@ -193,3 +197,60 @@ def test_a_store_that_cannot_be_written_gets_none(store: SqliteBackend, tmp_path
     Path(f"{store.path}-cache").write_text("a file where the folder should be")
     assert not keep(store, b"first")
     assert kept(store) is None
+
+
+# A file that is replaced by an older copy: others get the numbers of the changes that were lost.
+
+
+def put_back(copy: Path, place: Path) -> None:
+    """Replace what a file holds by an older copy, as other programs do while it is open."""
+    live, old = apsw.Connection(str(place)), apsw.Connection(str(copy))
+    with live.backup("main", old, "main") as copying:
+        copying.step()
+    live.close()
+    old.close()
+
+
+def pointing(id_: str) -> Record:
+    return Record(text=f"text of {id_}", id=id_, space=HOME, vector=[1.0, float(len(id_))])
+
+
+@pytest.mark.parametrize("fresh", [[], ["new"], ["new", "newer"]], ids=["fewer", "as many", "more"])
+def test_a_running_process_notices_that_its_file_was_replaced_by_an_older_copy(
+    tmp_path: Path, fresh: list[str]
+) -> None:
+    place = tmp_path / "app.db"
+    with SqliteBackend(place) as store:
+        store.index.upsert([pointing("a"), pointing("b")])
+        back_up(store.path, tmp_path / "backup.db")
+        store.index.upsert([pointing("lost")])
+        snapshots, state = Snapshots(store.index), store.index.info(HOME).state
+        with snapshots.of(HOME) as held:
+            assert len(held.snapshot) == 3
+            assert "lost" in held.snapshot
+        assert len(store.index.near(HOME, [1.0, 0.0])) == 3
+        assert not store.index.changes(HOME, state).whole
+        put_back(tmp_path / "backup.db", place)
+        with SqliteBackend(place) as other:
+            other.index.upsert([pointing(id_) for id_ in fresh])
+        assert store.index.changes(HOME, state).whole
+        with snapshots.of(HOME) as held:
+            assert len(held.snapshot) == 2 + len(fresh)
+            assert all(id_ in held.snapshot for id_ in ("a", "b", *fresh))
+        assert {hit.record.id for hit in store.index.near(HOME, [1.0, 0.0])} == {"a", "b", *fresh}
+        assert not keep(store, b"of the lost one", state=state)
+
+
+def test_another_process_does_not_follow_a_lost_history(tmp_path: Path) -> None:
+    place, kept_file = tmp_path / "app.db", tmp_path / "copy.db"
+    with SqliteBackend(place) as store:
+        fill(store, "a")
+        back_up(store.path, kept_file)
+        fill(store, "lost")
+        state = store.index.info(HOME).state
+    place.unlink()
+    restore(kept_file, place, force=True)
+    with SqliteBackend(place) as store:
+        fill(store, "other", "further")
+        assert store.index.changes(HOME, state).whole
+        assert not store.index.changes(HOME, store.index.info(HOME).state).whole

@@ -25,6 +25,7 @@ from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import Remembered, Rememberer
 from memwell.longterm.traits import FORGOTTEN, importance_of, own_metadata, traits_of, with_traits
+from memwell.longterm.uses import all_uses, counted_record
 from memwell.messages import Message, Role
 from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
@@ -85,8 +86,9 @@ class RawMemory(MemoryBase):
         return raw
 
     def records(self) -> Iterator[Record]:
-        """Every memory of any status, in the order in which they were stored."""
-        return self._all()
+        """Every memory of any status with its uses, in the order in which they were stored."""
+        uses = all_uses(self.backend.kv, self.space)
+        return (counted_record(record, uses.get(record.id)) for record in self._all())
 
     def versions(self, record: Record) -> list[MemoryVersion]:
         """The earlier versions of a memory, oldest first."""

@@ -32,7 +32,7 @@ from memwell.filters import Filter, FilterLike, as_filter, record_test
 from memwell.records import Hit, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
-from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex, VectorEngine
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex, VectorEngine, changes_between
 from memwell.values import new_id
 
 PAGE = 1000
@@ -313,7 +313,7 @@ class Feeding:
     def _must_be_filled(self, held: Position, info: IndexInfo) -> bool:
         if held.state is None or info.dimensions not in (None, held.dimensions):
             return True
-        if not 0 <= info.state - held.state <= _MAX_CHANGES:
+        if not 0 <= changes_between(held.state, info.state) <= _MAX_CHANGES:
             return True
         return held.engine != self._attached.use(lambda engine: engine.identity(held.dimensions))
 
@@ -590,7 +590,7 @@ class FollowedIndex(RecordIndex):
         held = self.feeding.positions.get(space) if info.vectors > self._ask_above else None
         if held is None or held.state is None or self.attached.away is not None:
             return False
-        return held.dimensions == info.dimensions and 0 <= info.state - held.state <= _MAX_BEHIND
+        return held.dimensions == info.dimensions and 0 <= changes_between(held.state, info.state) <= _MAX_BEHIND
 
     def _from_engine(self, question: _Question) -> list[Hit] | None:
         """Hits from the engine and the changes since; None when they cannot answer."""
@@ -602,8 +602,8 @@ class FollowedIndex(RecordIndex):
         if held is None or held.state is None or held.dimensions != info.dimensions:
             self.due([space])
             return None
-        behind = info.state - held.state
-        if behind:
+        behind = changes_between(held.state, info.state)
+        if held.state != info.state:
             self.due([space])
         if not 0 <= behind <= _MAX_BEHIND:
             return None

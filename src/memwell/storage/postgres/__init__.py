@@ -568,12 +568,19 @@ _GET = f"""
     ) AS found
 """
 _GET_MANY = _GET.replace("key = %s", "key = ANY(%s)")
-_STORE = """
-    INSERT INTO memwell_entry (space, key, long_key, version, expires, value, bytes, document)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+_INTO = "INSERT INTO memwell_entry (space, key, long_key, version, expires, value, bytes, document)"
+_REPLACING = """
     ON CONFLICT (space, key) DO UPDATE SET version = excluded.version, expires = excluded.expires,
         value = excluded.value, bytes = excluded.bytes, document = excluded.document
 """
+_STORE = f"{_INTO} VALUES (%s, %s, %s, %s, %s, %s, %s, %s) {_REPLACING}"
+_STORE_MANY = f"""
+    {_INTO} SELECT %s, given.* FROM unnest(
+        %s::text[], %s::text[], %s::bigint[], %s::double precision[], %s::text[], %s::bytea[], %s::text[]
+    ) AS given {_REPLACING}
+"""
+_AT_ONCE = 500
+"""How many entries one statement stores."""
 _OVER = """
     DELETE FROM memwell_entry WHERE space = %s AND key IN (
         SELECT key FROM memwell_entry WHERE space = %s AND expires <= %s ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED
@@ -653,11 +660,17 @@ class PostgresKeyValue(BaseKeyValue):
         return 0 if row is None else row[0]
 
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
+        # In one order, so that two writers do not deadlock; a key that is there twice has its last value.
+        rows = [_bindings(space, one) for _, one in sorted({entry.key: entry for entry in entries}.items())]
+
         def operation(session: Session) -> None:
-            for entry in entries:
-                session.execute(_STORE, _bindings(space, entry))
+            for start in range(0, len(rows), _AT_ONCE):
+                _, *columns = map(list, zip(*rows[start : start + _AT_ONCE], strict=True))
+                session.execute(_STORE_MANY, (space_key(space), *columns))
 
         self._connections.write(space, operation)
+
+    _put_many = _restore
 
 
 def _expect(session: Session, path: str, key: str, expect: int, now: float) -> None:

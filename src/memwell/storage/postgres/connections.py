@@ -575,6 +575,13 @@ Operation = Callable[[Session], T]
 _CLASHES = 5
 """How often a single write is tried that conflicts with others."""
 _SWEEP_EVERY = 512
+_SWEPT_AT_ONCE = 1_000
+_OLD_RECEIPTS = f"""
+    DELETE FROM memwell_receipt WHERE (space, id) IN (
+        SELECT space, id FROM memwell_receipt WHERE at < now() - interval '1 hour'
+        ORDER BY at LIMIT {_SWEPT_AT_ONCE} FOR UPDATE SKIP LOCKED
+    )
+"""
 _LONG_WORK_S = 86_400.0
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -591,6 +598,7 @@ class Connections:
         self.walls = walls
         self.place = place
         self._writes = itertools.count(1)
+        self._sweeping = threading.Lock()
 
     # Reading
 
@@ -648,7 +656,7 @@ class Connections:
             return transaction.run(space, operation, writing=True)
         result = self.again(lambda link: self._write(link, space, operation))
         if next(self._writes) % _SWEEP_EVERY == 0:
-            self._sweep_receipts()
+            self._sweep_soon()
         return result
 
     def again(self, attempt: Callable[[Link], T], *, reading: bool = False, apart: bool = False) -> T:
@@ -720,13 +728,17 @@ class Connections:
                 "what was written may or may not be stored"
             ) from error
 
-    def _sweep_receipts(self) -> None:
-        def sweep(session: Session) -> None:
-            session.execute("DELETE FROM memwell_receipt WHERE at < now() - interval '1 hour'")
+    def _sweep_soon(self) -> None:
+        """Drop old receipts in a thread, unless one is at it: no write waits for that."""
+        if self._sweeping.acquire(blocking=False):
+            threading.Thread(target=self._sweep_receipts, name="memwell-receipts", daemon=True).start()
 
-        # The caller's write succeeded even if this fails.
+    def _sweep_receipts(self) -> None:
+        # What is left is dropped by the next sweep.
         with suppress(BackendError):
-            self.read(None, sweep)
+            while self.read(None, lambda session: session.execute(_OLD_RECEIPTS).rowcount) == _SWEPT_AT_ONCE:
+                pass
+        self._sweeping.release()
 
     @staticmethod
     def _roll_back(session: Session) -> None:

@@ -36,9 +36,9 @@ from memwell.storage.parts import (
     packed_vectors,
     prepare_records,
 )
-from memwell.storage.postgres.connections import Connections, Session
+from memwell.storage.postgres.connections import HERE, Connections, Session
 from memwell.storage.postgres.schema import RECORD, Condition, compiled, filter_document, keyed, space_key
-from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
+from memwell.storage.protocols import Changes, IndexInfo, RecordIndex, split_state, state_of
 from memwell.values import check_text
 
 # Vectors in halfvec. A space is searched exactly until it has many vectors; then it gets a graph (HNSW), an index of its
@@ -454,15 +454,22 @@ _WHOLE = (
     "LEFT JOIN memwell_record_vector AS held ON held.space = record.space AND held.number = record.number "
     "WHERE record.space = %s"
 )
-_NUMBERED = (
-    f"SELECT {_FIELDS} FROM memwell_record AS record WHERE record.space = %s AND record.number = ANY (%s::bigint[])"
-)
+_NUMBERED = f"""
+    SELECT found.* FROM {HERE} (
+        SELECT {_FIELDS} FROM memwell_record AS record
+        WHERE record.space = here.space AND record.number = ANY (%s::bigint[])
+    ) AS found"""
 _UPSERT = (
     "SELECT memwell_upsert_records(%s, %s::bigint, %s::text[], %s::text[], %s::text[], %s::double precision[], "
     "%s::bigint[], %s::integer[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::integer[], %s::text[], "
     "%s::text[], %s::integer, %s::integer[], %b::halfvec[])"
 )
-_STATE = "SELECT change, forgotten, records, vectors, dimensions, length FROM memwell_record_space WHERE space = %s"
+_STATE = f"""
+    SELECT found.* FROM {HERE} (
+        SELECT change, forgotten, records, vectors, dimensions, length, coalesce((
+            SELECT token FROM memwell_record_change AS noted WHERE noted.space = held.space AND noted.change = held.change
+        ), 0) FROM memwell_record_space AS held WHERE space = here.space
+    ) AS found"""
 
 
 class _State(NamedTuple):
@@ -474,6 +481,13 @@ class _State(NamedTuple):
     vectors: int = 0
     dimensions: int | None = None
     length: int = 0
+    token: int = 0
+    """The token of the last change."""
+
+    @property
+    def state(self) -> int:
+        """The state of the space."""
+        return state_of(self.change, self.token)
 
 
 class PostgresIndex(RecordIndex):
@@ -660,14 +674,15 @@ class PostgresIndex(RecordIndex):
         path = space_key(given.check_space(space))
         inside = self._connections.transaction_here() is not None
         if since is not None and not inside:
-            state = self._connections.read(space, lambda session: _state(session, path))
-            if state.change == since:
+            state = self._connections.read(space, lambda session: _state(session, space))
+            if state.state == since:
                 return Changes(since, False, [], [])
         return self._connections.snapshot(space, lambda session: _changes(session, space, path, since, inside=inside))
 
     def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
-        bindings = (space_key(given.check_space(space)), list(numbers.values()))
-        rows = self._connections.read(space, lambda session: session.rows(_NUMBERED, bindings))
+        given.check_space(space)
+        wanted = (list(numbers.values()),)
+        rows = self._connections.read(space, lambda session: session.at_once(_NUMBERED, space, wanted))
         found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
         return [found[id_] for id_ in numbers if id_ in found]
 
@@ -681,30 +696,42 @@ class PostgresIndex(RecordIndex):
         path = space_key(given.check_space(space))
 
         def operation(session: Session) -> IndexInfo:
-            state = _state(session, path)
+            state = _state(session, space)
             searched = "exact"
             if state.dimensions is not None and state.vectors > self.graphs.above:
                 searched = "hnsw" if self.graphs.serves(session, path, state.dimensions) else "exact"
-            return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.change)
+            return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.state)
 
         return self._connections.read(space, operation)
 
 
-def _state(session: Session, path: str) -> _State:
-    row = session.one(_STATE, (path,))
-    return _State() if row is None else _State(*row)
+def _state(session: Session, space: Space) -> _State:
+    rows = session.at_once(_STATE, space, ())
+    return _State(*rows[0]) if rows else _State()
+
+
+def _known(session: Session, path: str, state: _State, since: int) -> int | None:
+    """The number of the last change of a state; None when it is too old, or not of this history."""
+    change, token = split_state(since)
+    if not state.forgotten <= change <= state.change:
+        return None
+    if change == state.change:
+        return change if token == state.token else None
+    sql = "SELECT token FROM memwell_record_change WHERE space = %s AND change = %s::bigint"
+    return change if (session.one(sql, (path, change)) or (0,)) == (token,) else None
 
 
 def _changes(session: Session, space: Space, path: str, since: int | None, *, inside: bool) -> Changes:
-    state = _state(session, path)
-    at = None if inside else state.change
-    if since is None or not state.forgotten <= since <= state.change:
+    state = _state(session, space)
+    at = None if inside else state.state
+    known = None if since is None else _known(session, path, state, since)
+    if known is None:
         rows = session.rows(f"{_WHOLE} ORDER BY record.number", (path,))
         return Changes(at, True, [(row[0], _record(space, row[:6], row[6])) for row in rows], [])
-    if since == state.change:
+    if known == state.change:
         return Changes(at, False, [], [])
     sql = "SELECT DISTINCT number FROM memwell_record_change WHERE space = %s AND change > %s::bigint"
-    numbers = [int(number) for (number,) in session.rows(sql, (path, since))]
+    numbers = [int(number) for (number,) in session.rows(sql, (path, known))]
     rows = session.rows(f"{_WHOLE} AND record.number = ANY (%s::bigint[]) ORDER BY record.number", (path, numbers))
     found = [(int(row[0]), _record(space, row[:6], row[6])) for row in rows]
     return Changes(at, False, found, sorted(set(numbers) - {number for number, _ in found}))

@@ -3,9 +3,9 @@
 A step is never changed once released; a change is a new step. The number of steps applied is in ``memwell_store``, with the
 oldest format whose programs can still use the store: so that two versions of memwell run side by side while services are
 updated one by one, a step first adds what the newer version needs, and a step of a later version drops what is no longer
-used (``USABLE_FROM``). Every
-primary key and index begins with the space, no table refers to another by a foreign key, and no number is drawn from a
-sequence, so that every table but ``memwell_store`` can be distributed by space.
+used (``USABLE_FROM``). Every primary key and index begins with the space (receipts have one by time, too), no table refers
+to another by a foreign key, and no number is drawn from a sequence, so that every table but ``memwell_store`` can be
+distributed by space.
 """
 
 from __future__ import annotations
@@ -536,7 +536,21 @@ END $$;
 
 _USABLE = "ALTER TABLE memwell_store ADD COLUMN IF NOT EXISTS usable_from integer NOT NULL DEFAULT 1;"
 
-MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(), _USABLE + _NO_SAMPLES)
+# A change has a token: the last 27 bits of the microsecond of its transaction. After a failover or a restored dump that
+# lost changes, others get the numbers of the lost ones, and other tokens.
+_TOKENS = """
+ALTER TABLE memwell_record_change
+    ADD COLUMN token integer NOT NULL DEFAULT ((extract(epoch FROM now()) * 1000000)::bigint & 134217727)::integer;
+"""
+
+# In the order of time, so that sweeping reads no more than it drops.
+_RECEIPTS_BY_TIME = "CREATE INDEX memwell_receipt_at ON memwell_receipt (at);"
+
+MIGRATIONS = (
+    _LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(),
+    _USABLE + _NO_SAMPLES,
+    _TOKENS + _RECEIPTS_BY_TIME,
+)
 
 USABLE_FROM = 1
 """The format that a program must know to use a store of today's: the steps since then only added to it."""

@@ -442,6 +442,8 @@ class RedisKeyValue(BaseKeyValue):
         if arguments:
             self._call(_RESTORE, self._tags.of_space("k", space), arguments)
 
+    _put_many = _restore
+
     def _satisfying(
         self, space: Space, where: Filter | None, start: str | None, most: int, now: float
     ) -> Iterator[Entry]:

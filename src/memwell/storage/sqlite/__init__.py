@@ -450,6 +450,8 @@ class SqliteKeyValue(BaseKeyValue):
 
         self._connections.write(operation)
 
+    _put_many = _restore
+
 
 def _live(session: Session, space: Space, key: str, now: float) -> StoredEntry | None:
     sql = f"SELECT key, value, version, expires FROM entry WHERE {_LIVE} AND key = ?"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -22,7 +23,7 @@ from memwell.records import Hit, Page, Record, Space, Vector, stored_record, unp
 from memwell.storage import arguments as given
 from memwell.storage.files import open_plain
 from memwell.storage.parts import PreparedRecord, check_dimensions, distinct_terms, packed_vectors, prepare_records
-from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.protocols import TOKEN_BITS, Changes, IndexInfo, KeptCache, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.encryption import read_encrypted, write_encrypted
 from memwell.storage.sqlite.schema import (
@@ -32,6 +33,7 @@ from memwell.storage.sqlite.schema import (
     SpaceRow,
     compiled,
     journaled,
+    known_change,
     save_space,
     space_row,
 )
@@ -46,6 +48,7 @@ _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, re
 
 
 _PIECE = 4_096
+_TRIES = 8
 _NO_SPACE = SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
 _WHOLE = f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key"
 _OF_SPACE = f"{_WHOLE} WHERE record.key >= ? AND record.key <= ?"
@@ -57,7 +60,8 @@ _BY_IDS = (
 )
 _BY_KEYS = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _OUTDATED_GRAPHS = (
-    "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
+    "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space "
+    f"WHERE space.change > sidecar.change >> {TOKEN_BITS}"
 )
 
 
@@ -244,11 +248,15 @@ class SqliteIndex(RecordIndex):
             found = self.vectors.nearest(session, row, query, limit, allowed)
             return None if found is None else self._hits(session, space, found)
 
-        while True:
+        for tries in count(1):
             # None: another thread has searched a newer state. Read again.
             hits = self._connections.snapshot(operation)
             if hits is not None:
                 return hits
+            if tries >= _TRIES:
+                # No newer state comes: what is cached is of a history that was lost.
+                self.vectors.forget(self._connections.read(lambda session: space_row(session, path)))
+        raise AssertionError("unreachable")
 
     @staticmethod
     def _keys(session: Session, row: SpaceRow, condition: Condition) -> list[int]:
@@ -312,7 +320,7 @@ class SqliteIndex(RecordIndex):
     def pieces(self, space: Space) -> Iterator[Changes]:
         path = given.check_space(space).encoded()
         row = self._connections.read(lambda session: space_row(session, path)) or _NO_SPACE
-        state = None if self._connections.transaction_here() is not None else row.change
+        state = None if self._connections.transaction_here() is not None else row.state
         start, end = row.bounds
         whole = more = True
         while more:
@@ -327,7 +335,7 @@ class SqliteIndex(RecordIndex):
         if row is None:
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
-        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
+        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.state)
 
     def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
         return self.caches.keep(given.check_space(space).encoded(), state, parts)
@@ -361,13 +369,13 @@ def _revectored(session: Session, row: SpaceRow, packed: Mapping[str, bytes]) ->
 
 def _changes(session: Session, space: Space, known: SpaceRow | None, since: int | None, *, inside: bool) -> Changes:
     row = known or _NO_SPACE
-    state = None if inside else row.change
-    whole = since is None or not row.forgotten <= since <= row.change
-    if not whole and since == row.change:
-        return Changes(state, False, [], [])
-    if whole:
+    state = None if inside else row.state
+    change = None if since is None else known_change(session, row, since)
+    if change is None:
         return Changes(state, True, _Numbered(space, _whole_rows(session, row, None)), [])
-    keys = _changed_keys(session, row, since or 0)
+    if change == row.change:
+        return Changes(state, False, [], [])
+    keys = _changed_keys(session, row, change)
     found = list(_Numbered(space, _whole_rows(session, row, keys)))
     return Changes(state, False, found, sorted(set(keys) - {number for number, _ in found}))
 
@@ -428,10 +436,11 @@ _UNFINISHED_S = 3_600.0
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """The cache of a space: its file, and the change that it was made at."""
+    """The cache of a space: its file, and the state that it was made at."""
 
     file: str
     change: int
+    """The state. Earlier versions had no tokens, and no state of theirs is known."""
 
 
 class SpaceCaches:
@@ -464,12 +473,14 @@ class SpaceCaches:
     def kept(self, path: str) -> KeptCache | None:
         """The cache of a space, or None when there is none that fits."""
 
-        def operation(session: Session) -> tuple[SpaceRow | None, _Named | None]:
+        def operation(session: Session) -> _Named | None:
             row = space_row(session, path)
-            return row, None if row is None else _named(session, row.key)
+            named = None if row is None else _named(session, row.key)
+            fits = row is not None and named is not None and known_change(session, row, named.change) is not None
+            return named if fits else None
 
-        row, found = self._connections.snapshot(operation)
-        if row is None or found is None or not row.forgotten <= found.change <= row.change:
+        found = self._connections.snapshot(operation)
+        if found is None:
             return None
         try:
             file = self._folder / Path(found.file).name
@@ -562,7 +573,7 @@ def _outdated(session: Session) -> list[int]:
     # In this order, because other values of the store are no JSON.
     changed = session.rows(
         "SELECT space.path, store.value ->> '$.change' FROM space CROSS JOIN store ON store.name = ? || space.key "
-        "WHERE store.value ->> '$.change' <> space.change",
+        f"WHERE store.value ->> '$.change' <> space.change << {TOKEN_BITS} | space.token",
         (_PREFIX,),
     )
     rows = [(space_row(session, path), made_at) for path, made_at in changed]
@@ -575,11 +586,12 @@ def _unname(session: Session, spaces: Iterable[int]) -> None:
 
 
 def _lost_any(session: Session, row: SpaceRow, since: int) -> bool:
-    """Whether a record of the space was deleted after a change, or that is no longer known."""
-    if not row.forgotten <= since <= row.change:
+    """Whether a record of the space was deleted after a state, or that is not known."""
+    change = known_change(session, row, since)
+    if change is None:
         return True
     sql = (
         "SELECT 1 FROM record_change LEFT JOIN record ON record.key = record_change.record "
         "WHERE record_change.key > ? AND record_change.key <= ? AND record.key IS NULL LIMIT 1"
     )
-    return session.one(sql, (row.low | since, row.low | row.change)) is not None
+    return session.one(sql, (row.low | change, row.low | row.change)) is not None

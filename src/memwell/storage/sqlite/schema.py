@@ -7,6 +7,7 @@ is its space's key and its position, so that no table needs an index to find the
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import apsw
 from memwell.errors import BackendError
 from memwell.filters import Where
 from memwell.storage.parts import ORDER, Condition, Dialect, FilterTarget, joined
+from memwell.storage.protocols import TOKEN_BITS, split_state, state_of
 from memwell.storage.sqlite.connections import Session, translated
 
 APPLICATION_ID = 0x6D656D77
@@ -160,7 +162,12 @@ def _keep_entries_by_rowid(session: Session) -> None:
     session.connection.execute(_ENTRIES_BY_ROWID)
 
 
-MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid, _count_edits]
+def _add_tokens(session: Session) -> None:
+    session.execute("ALTER TABLE space ADD COLUMN token INTEGER NOT NULL DEFAULT 0")
+    session.execute("ALTER TABLE record_change ADD COLUMN token INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid, _count_edits, _add_tokens]
 """Step n brings a file from version n to n + 1."""
 
 USABLE_FROM = 3
@@ -306,6 +313,13 @@ class SpaceRow(NamedTuple):
     vectors: int
     dimensions: int | None
     length: int
+    token: int = 0
+    """A number drawn for the last change: see ``state_of``."""
+
+    @property
+    def state(self) -> int:
+        """The state of the space."""
+        return state_of(self.change, self.token)
 
     @property
     def low(self) -> int:
@@ -321,16 +335,28 @@ class SpaceRow(NamedTuple):
 def space_row(session: Session, path: str) -> SpaceRow | None:
     """The space's row, or None when it has never held a record."""
     row = session.one(
-        "SELECT key, next, change, forgotten, records, vectors, dimensions, length FROM space WHERE path = ?", (path,)
+        "SELECT key, next, change, forgotten, records, vectors, dimensions, length, token FROM space WHERE path = ?",
+        (path,),
     )
     return None if row is None else SpaceRow(*row)
 
 
 def journaled(session: Session, row: SpaceRow, key: int) -> SpaceRow:
     """Journal a change of a record; returns the space's row, which the caller saves."""
-    change = row.change + 1
-    session.execute("INSERT INTO record_change VALUES (?, ?)", (row.low | change, key))
-    return row._replace(change=change)
+    change, token = row.change + 1, secrets.randbits(TOKEN_BITS)
+    session.execute("INSERT INTO record_change VALUES (?, ?, ?)", (row.low | change, key, token))
+    return row._replace(change=change, token=token)
+
+
+def known_change(session: Session, row: SpaceRow, state: int) -> int | None:
+    """The number of the last change of a state; None when it is too old, or not of this history of the space."""
+    change, token = split_state(state)
+    if not row.forgotten <= change <= row.change:
+        return None
+    if change == row.change:
+        return change if token == row.token else None
+    found = session.one("SELECT token FROM record_change WHERE key = ?", (row.low | change,))
+    return change if (found or (0,)) == (token,) else None
 
 
 def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
@@ -338,10 +364,11 @@ def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
     forgotten = row.forgotten
     if row.change - forgotten > 2 * kept_changes:
         forgotten = row.change - kept_changes
-        session.execute("DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten))
+        # The entry at the limit stays, for its token.
+        session.execute("DELETE FROM record_change WHERE key >= ? AND key < ?", (row.low, row.low | forgotten))
     session.execute(
-        "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ? "
-        "WHERE key = ?",
+        "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ?, "
+        "token = ? WHERE key = ?",
         (
             row.next,
             row.change,
@@ -350,6 +377,7 @@ def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
             row.vectors,
             row.dimensions if row.vectors else None,
             row.length,
+            row.token,
             row.key,
         ),
     )

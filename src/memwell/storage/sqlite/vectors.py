@@ -32,7 +32,7 @@ from memwell.records import MAX_DIMENSIONS, Vector, as_vector
 from memwell.storage.files import create_private, open_plain
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.encryption import FileKey, read_encrypted, write_encrypted
-from memwell.storage.sqlite.schema import SpaceRow, space_row
+from memwell.storage.sqlite.schema import SpaceRow, known_change, space_row
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -63,7 +63,7 @@ class Scored(NamedTuple):
 
 
 class SidecarFile(NamedTuple):
-    """A graph on disk: the change it was built at, its file's name, and the SHA-256 of its bytes."""
+    """A graph on disk: the state it was built at, its file's name, and the SHA-256 of its bytes."""
 
     change: int
     file: str
@@ -78,7 +78,7 @@ class VectorRows:
         self._session = session
         self._row = row
         self.space = row.key
-        self.change = row.change
+        self.change = row.state
         self.count = row.vectors
         self.dimensions = row.dimensions
 
@@ -87,9 +87,10 @@ class VectorRows:
         sql = "SELECT key, data FROM record_vector WHERE key >= ? AND key <= ?"
         return self._session.connection.execute(sql, self._row.bounds)
 
-    def since(self, change: int) -> list[tuple[int, bytes | None]] | None:
-        """What changed after ``change``: keys with their vectors, None for deleted ones; None when that is too old."""
-        if change < self._row.forgotten:
+    def since(self, state: int) -> list[tuple[int, bytes | None]] | None:
+        """What changed after a state: keys with their vectors, None for deleted ones; None when it is not known."""
+        change = known_change(self._session, self._row, state)
+        if change is None:
             return None
         low = self._row.low
         sql = (
@@ -97,7 +98,7 @@ class VectorRows:
             "LEFT JOIN record_vector ON record_vector.key = record_change.record "
             "WHERE record_change.key > ? AND record_change.key <= ?"
         )
-        return self._session.rows(sql, (low | change, low | self.change))
+        return self._session.rows(sql, (low | change, low | self._row.change))
 
     def some(self, keys: Sequence[int]) -> list[tuple[int, bytes]]:
         """The vectors of some keys."""
@@ -622,14 +623,14 @@ class SqliteVectors:
         index = load_index(self._cache.folder, sidecar, row.dimensions, self._cache.key())
         if index is None or not update_index(index, changes, row.dimensions, lambda: self._stopped):
             return None
-        return HnswGraph(index, row.dimensions, row.change)
+        return HnswGraph(index, row.dimensions, row.state)
 
     def _rebuilt(self, space: int) -> HnswGraph | None:
         row = self._connections.snapshot(lambda session: self._row(session, space))
         if row is None or row.dimensions is None:
             return None
         index = build_index(self._all(row), row.dimensions, lambda: self._stopped)
-        return None if index is None else HnswGraph(index, row.dimensions, row.change)
+        return None if index is None else HnswGraph(index, row.dimensions, row.state)
 
     def _all(self, row: SpaceRow) -> Iterator[tuple[int, bytes]]:
         """Every key of a space with its vector, read in blocks.
@@ -665,6 +666,11 @@ class SqliteVectors:
         for space in spaces:
             self._cache.drop(space)
             self._remove_older(space, "")
+
+    def forget(self, row: SpaceRow | None) -> None:
+        """Drop what is cached of a space in memory."""
+        if row is not None:
+            self._cache.drop(row.key)
 
     def wait(self) -> None:
         """Wait until no graph is being built."""

@@ -68,6 +68,20 @@ class KeyValueSuite(Suite):
         assert store.kv.get_many(HOME, [*put, "gone", "elsewhere", "missing", "plain"]) == put
         assert store.kv.get_many(HOME, []) == {}
 
+    def test_many_values_are_stored_at_once(self, store: Backend) -> None:
+        before = store.kv.put(HOME, "old", 1, ttl=60.0)
+        values: dict[str, Any] = {"old": [2, 3.5], "ä\n'\"{}": "键", "k" * 1000: {"n": None}, "bytes": b"\0\xff"}
+        store.kv.put_many(HOME, values)
+        found = store.kv.get_many(HOME, list(values))
+        assert {key: (entry.value, entry.expires) for key, entry in found.items()} == {
+            key: (value, None) for key, value in values.items()
+        }
+        assert found["old"].version != before.version
+        store.kv.put_many(HOME, {})
+        with pytest.raises(InvalidInput):
+            store.kv.put_many(HOME, {"one": 1, "two": object()})
+        assert store.kv.count(HOME) == len(values)
+
     def test_a_put_replaces_value_and_time_to_live(self, store: Backend, clock: Clock) -> None:
         first = store.kv.put(HOME, "key", 1, ttl=0.2)
         second = store.kv.put(HOME, "key", {"two": 2})

@@ -9,8 +9,9 @@ import struct
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +27,7 @@ from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_
 from memwell.storage import arguments as given
 from memwell.storage.parts import (
     K1,
+    MOST_POSTINGS,
     B,
     PreparedRecord,
     check_dimensions,
@@ -299,6 +301,8 @@ def _built(session: Session, space: str, dimensions: int) -> bool:
 _MOST_BYTES = 500_000
 """The limit for one tsvector. PostgreSQL takes a mebibyte of lexemes."""
 _PREFIX = 4
+_MOST_OF_A_TERM = MOST_POSTINGS // 4
+"""Of a term in more rows than this not all are read."""
 
 
 class WordRow(NamedTuple):
@@ -356,6 +360,8 @@ def search(
         list(terms),
         [_quoted(prefix + term) for term in terms],
         space,
+        _MOST_OF_A_TERM,
+        _MOST_OF_A_TERM,
         *((space, *condition.bindings) if condition else ()),
         limit,
         space,
@@ -370,7 +376,7 @@ def _quoted(lexeme: str) -> str:
 
 
 # Each term is looked up by itself, so that only the index is read and no tsvector. With a plain "=" and a plain join the
-# planner would read the whole space for each.
+# planner would read the whole space for each. A term of which not all rows are read is left out, if there are others.
 _SEARCH = f"""
     WITH state AS MATERIALIZED (
         SELECT records::double precision AS records, greatest(length, 1)::double precision / records AS average
@@ -381,11 +387,13 @@ _SEARCH = f"""
         FROM unnest(%s::text[], %s::tsquery[]) WITH ORDINALITY AS asked (term, lexeme, place)
         CROSS JOIN LATERAL (
             SELECT number, length, repeated FROM memwell_record_words
-            WHERE words @@ asked.lexeme AND space IS NOT DISTINCT FROM %s OFFSET 0
+            WHERE words @@ asked.lexeme AND space IS NOT DISTINCT FROM %s LIMIT %s + 1
         ) AS posting
+    ), term AS MATERIALIZED (
+        SELECT place, count(*) AS size FROM found GROUP BY place
     ), weight AS (
-        SELECT place, ln(1.0 + ((SELECT records FROM state) - count(*) + 0.5) / (count(*) + 0.5)) AS weight
-        FROM found GROUP BY place
+        SELECT place, ln(1.0 + (records - size + 0.5) / (size + 0.5)) AS weight FROM term CROSS JOIN state
+        WHERE size = (SELECT min(size) FROM term) OR size <= %s
     ), scored AS (
         SELECT number, sum(weight * count * {K1 + 1.0} / (count + {K1} * ({1.0 - B} + {B} * length / average))) AS score
         FROM found JOIN weight USING (place) CROSS JOIN state GROUP BY number
@@ -638,6 +646,18 @@ class PostgresIndex(RecordIndex):
         rows = self._connections.read(space, lambda session: session.rows(sql, (path,)))
         return ((int(number), _decode(metadata)) for number, metadata in rows)
 
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        path = space_key(given.check_space(space))
+        state = self._connections.read(space, lambda session: _state(session, path)).change
+        at = None if self._connections.transaction_here() is not None else state
+        sql = f"{_WHOLE} AND record.number > %s::bigint ORDER BY record.number LIMIT %s"
+        last, whole, more = -1, True, True
+        while more:
+            rows = self._connections.read(space, partial(Session.rows, sql=sql, bindings=(path, last, _AT_ONCE)))
+            yield Changes(at, whole, [(row[0], _record(space, row[:6], row[6])) for row in rows], [])
+            whole, more = False, len(rows) == _AT_ONCE
+            last = rows[-1][0] if rows else last
+
     def info(self, space: Space) -> IndexInfo:
         path = space_key(given.check_space(space))
 
@@ -646,7 +666,7 @@ class PostgresIndex(RecordIndex):
             searched = "exact"
             if state.dimensions is not None and state.vectors > self.graphs.above:
                 searched = "hnsw" if self.graphs.serves(session, path, state.dimensions) else "exact"
-            return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.change)
+            return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.change, state.forgotten)
 
         return self._connections.read(space, operation)
 

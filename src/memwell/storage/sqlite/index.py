@@ -327,7 +327,8 @@ class SqliteIndex(RecordIndex):
         if row is None:
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
-        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
+        search = "hnsw" if loaded else "exact"
+        return IndexInfo(row.records, row.vectors, row.dimensions, search, row.change, row.forgotten)
 
     def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
         return self.caches.keep(given.check_space(space).encoded(), state, parts)

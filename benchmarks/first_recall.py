@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 import memwell
@@ -43,10 +42,10 @@ from memwell.longterm import ranking
 from memwell.longterm.embedding import Embedders, TokenStore
 from memwell.longterm.journal import inner_space
 from memwell.longterm.recall import Recalled, looking
-from memwell.longterm.traits import Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import Embedder
-from memwell.records import DEFAULT_SPACE, Record, paged
+from memwell.records import DEFAULT_SPACE, Record, paged, stored_record
 from memwell.runtime.evaluation import Query, load
 from memwell.storage.registry import open_backend
 from memwell.storage.sqlite import SqliteBackend
@@ -210,13 +209,11 @@ def copied(one: Record, number: int, random: np.random.Generator) -> Record:
     if len(words) > 1:
         del words[int(random.integers(len(words)))]
     row += (row != 0.0) * random.standard_normal(len(row), np.float32) * np.float32(_APART)
-    traits = traits_of(one)
-    return replace(
-        one,
-        id=f"{one.id}-{number}",
-        text=" ".join(words),
-        metadata=with_traits(own_metadata(one), replace(traits, session=f"{traits.session}/{number}")),
-        vector=array("f", (row / np.linalg.norm(row)).tobytes()),
+    traits = {**one.metadata[KEY], "session": f"{one.metadata[KEY]['session']}/{number}"}
+    vector = array("f", (row / np.linalg.norm(row)).tobytes())
+    # Without checks, which take half as long as storing it.
+    return stored_record(
+        " ".join(words), one.space, f"{one.id}-{number}", one.kind, one.time, {**one.metadata, KEY: traits}, vector
     )
 
 

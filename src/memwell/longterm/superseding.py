@@ -455,12 +455,14 @@ def _keeps_name(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if not now and ("ends" in later.cues or corrects_earlier(later.stated)):
         return False
-    named = frozenset(term for one in (*(fact.object for fact in before), *ZH_KIN) for term in query_terms(one))
-    return (
-        not earlier.numbers
-        and earlier.words <= named
-        and {one.relation for one in now}.isdisjoint(one.relation for one in before)
-    )
+    if earlier.numbers or not {one.relation for one in now}.isdisjoint(one.relation for one in before):
+        return False
+    return earlier.words <= _kin_terms().union(*(query_terms(fact.object) for fact in before))
+
+
+@cache
+def _kin_terms() -> frozenset[str]:
+    return frozenset(term for one in ZH_KIN for term in query_terms(one))
 
 
 _NAMING = re.compile(r"\b(?:nick|sur)?name|\bcall|\bgo(?:es)? by\b|[叫名姓]", re.IGNORECASE).search

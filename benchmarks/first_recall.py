@@ -42,6 +42,7 @@ from memwell.longterm import ranking
 from memwell.longterm.embedding import Embedders, TokenStore
 from memwell.longterm.journal import inner_space
 from memwell.longterm.recall import Recalled, looking
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import Embedder
@@ -57,7 +58,7 @@ _SESSION = 20
 _ASKED = 40
 _MORE = 100
 _DISTINCT = 10_000
-_JUDGED = 150
+_JUDGED = 100
 _APART = 0.012
 """How far the numbers of a copy's vector are from those of the memory."""
 _SIZES = (1_000, 10_000, 100_000)
@@ -234,7 +235,7 @@ def ask_turns(url: str, files: Sequence[Path], clock: Clock) -> dict[str, float]
             memory.similarities(query, ["-"])
         gc.collect()
         first = _timed(memory, asked[0], clock)[0]
-        snapshots = memory.options["snapshots"]
+        snapshots = memory.memory._snapshots
         searched, before = 0.0, clock()
         if not snapshots.suits(DEFAULT_SPACE):
             # Here alone: the thread that makes the snapshot would be in the clock.
@@ -258,24 +259,35 @@ def ask_turns(url: str, files: Sequence[Path], clock: Clock) -> dict[str, float]
 
 
 def compare_ways(url: str, files: Sequence[Path]) -> dict[str, float]:
-    """The first ten of questions in two ways: as recall ranks a large space, and with every memory compared closely.
+    """The first ten of questions, beside those of comparing every memory closely, and of searching by words alone.
 
-    The share that is the same, and nDCG@10 of both, where a copy of what answers counts as that, once.
+    The share that is the same as with all compared closely, and nDCG@10 of the three, where a copy of what answers counts
+    as that, once.
     """
     asked = judged_questions(files, _JUDGED)
     with memwell.open(url, work=False) as memory, looking():
         usual = [memory.recall(query) for query, _ in asked]
         with patch.object(ranking, "LARGE", 10**9):
             closely = [memory.recall(query) for query, _ in asked]
-        texts = {id_: memory.get(id_).text for id_ in {_origin(hit) for hits in (*usual, *closely) for hit in hits}}
-    same = fmean(
-        len({hit.id for hit in one} & {hit.id for hit in other}) / 10 for one, other in zip(usual, closely, strict=True)
-    )
+        with (
+            patch.object(Snapshots, "suits", lambda *_: False),
+            patch.object(Snapshots, "has_vectors_compared", lambda *_: False),
+        ):
+            by_words = [memory.recall(query) for query, _ in asked]
+        hits = {_origin(hit) for ways in (usual, closely, by_words) for found in ways for hit in found}
+        texts = {id_: memory.get(id_).text for id_ in hits}
+    ids = [[{hit.id for hit in found} for found in way] for way in (usual, closely)]
+    same = fmean(len(one & other) / 10 for one, other in zip(*ids, strict=True))
     gains = [
-        fmean(_ndcg(hits, gold, texts) for hits, (_, gold) in zip(found, asked, strict=True))
-        for found in (usual, closely)
+        fmean(_ndcg(hits, gold, texts) for hits, (_, gold) in zip(way, asked, strict=True))
+        for way in (usual, closely, by_words)
     ]
-    return {"asked": len(asked), "same": 100 * same, "ndcg": 100 * gains[0], "ndcg_closely": 100 * gains[1]}
+    names = ("ndcg", "ndcg_closely", "ndcg_by_words")
+    return {
+        "asked": len(asked),
+        "same": 100 * same,
+        **{name: 100 * one for name, one in zip(names, gains, strict=True)},
+    }
 
 
 def judged_questions(files: Sequence[Path], count: int) -> list[tuple[str, frozenset[str]]]:
@@ -312,7 +324,7 @@ def measure_turns(folder: Path, sizes: Sequence[int], files: Sequence[Path], *, 
     )
     same = Grid(
         "The first ten, and those of comparing every memory closely",
-        ["memories", "questions", "the same, %", "nDCG@10", "nDCG@10 closely"],
+        ["memories", "questions", "the same, %", "nDCG@10", "nDCG@10 closely", "nDCG@10 until the snapshot is made"],
     )
     for size in sizes:
         distinct = folder / f"turns-{min(size, _DISTINCT)}.db"
@@ -327,9 +339,8 @@ def measure_turns(folder: Path, sizes: Sequence[int], files: Sequence[Path], *, 
             rows.add(f"{size:,}", *(f"{one[name]:.1f}" for name in ("first", "new", "again")))
             if size > ranking.LARGE:
                 ways = compare_ways(url, files)
-                same.add(
-                    f"{size:,}", f"{ways['asked']}", *(f"{ways[name]:.1f}" for name in ("same", "ndcg", "ndcg_closely"))
-                )
+                cells = (f"{ways[name]:.1f}" for name in ("same", "ndcg", "ndcg_closely", "ndcg_by_words"))
+                same.add(f"{size:,}", f"{ways['asked']}", *cells)
             step(f"{size:,}: done")
     section.grids += [grid for grid in (rows, made, same) if grid.rows]
     return section

@@ -643,7 +643,7 @@ class Snapshots:
         size = len(held.snapshot)
         return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
 
-    def _in_background(self, work: Callable[..., None], *args: Any) -> None:
+    def _in_background(self, work: Callable[..., object], *args: Any) -> None:
         """Start a thread, unless one is at work: what is not done then is due again at the next recall."""
         with self._lock:
             if not self._closed and not self._is_busy():

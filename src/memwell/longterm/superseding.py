@@ -417,7 +417,7 @@ def _is_comparable(newer: ComparedHit, older: ComparedHit) -> bool:
     if not _may_hold(older):
         return False
     # What a text states besides a question is read with its facts alone.
-    if _ALSO_ASKS(newer.text) or _ALSO_ASKS(older.text):
+    if _also_asks(newer.text) or _also_asks(older.text):
         now, before = ((bool(han_share(one.text)), _stated_facts(one)) for one in (newer, older))
         if now[0] is before[0] and is_other_value(now[1], before[1]):
             return True
@@ -493,14 +493,21 @@ _PARTS_WITH = re.compile(r"[,;:.，。；：]|\b(?:gave|given|lost|donated|last)
 
 
 def _may_hold(hit: ComparedHit) -> bool:
-    asks = "?" in hit.text or "？" in hit.text
-    return len(hit.text) <= LONGEST_HELD and (
-        not asks or (bool(hit.traits.stated) and _ALSO_ASKS(hit.text) is not None)
-    )
+    if len(hit.text) > LONGEST_HELD:
+        return False
+    return not _has_question_mark(hit.text) or (bool(hit.traits.stated) and _also_asks(hit.text))
 
 
-_ALSO_ASKS = re.compile("[,;:.!，。；：！][^?？]*[?？]|[?？]\\s*\\w").search
-"""A question with something else before or after it."""
+def _also_asks(text: str) -> bool:
+    """Whether a text has a question with something else before or after it."""
+    return _has_question_mark(text) and _QUESTION_AND_MORE(text) is not None
+
+
+def _has_question_mark(text: str) -> bool:
+    return "?" in text or "？" in text
+
+
+_QUESTION_AND_MORE = re.compile("[,;:.!，。；：！][^?？]*[?？]|[?？]\\s*\\w").search
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:

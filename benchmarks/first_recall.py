@@ -152,17 +152,20 @@ def add_turns(path: Path, size: int, files: Sequence[Path]) -> None:
 
 
 class Clock:
-    """CPU in seconds: of this process, and of a PostgreSQL server, given by the process that its others come from."""
+    """CPU in seconds: of this thread, and of a PostgreSQL server, given by the process that its others come from.
+
+    Of the thread, because another one may be making a snapshot.
+    """
 
     def __init__(self, server: int | None = None) -> None:
         self.server = server
 
     def __call__(self) -> float:
-        return time.process_time() + (0.0 if self.server is None else self._of_server())
+        return time.thread_time() + self.of_server()
 
-    def _of_server(self) -> float:
+    def of_server(self) -> float:
         spent = 0
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        for stat in Path("/proc").glob("[0-9]*/stat") if self.server is not None else ():
             with suppress(OSError):
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == self.server:
                     spent += int(stat.with_name("schedstat").read_text().split()[0])
@@ -236,13 +239,12 @@ def ask_turns(url: str, files: Sequence[Path], clock: Clock) -> dict[str, float]
         gc.collect()
         first = _timed(memory, asked[0], clock)[0]
         snapshots = memory.memory._snapshots
-        searched, before = 0.0, clock()
+        searched, before = 0.0, time.process_time() + clock.of_server()
         if not snapshots.suits(DEFAULT_SPACE):
-            # Here alone: the thread that makes the snapshot would be in the clock.
-            searched = median(_timed(memory, query, time.thread_time)[0] for query in asked[1:6])
+            searched = median(_timed(memory, query, clock)[0] for query in asked[1:6])
         while not snapshots.suits(DEFAULT_SPACE):
             time.sleep(1.0)
-        made = clock() - before
+        made = time.process_time() + clock.of_server() - before
         others = [_timed(memory, query, clock)[0] for query in asked[1:]]
         again = [min(_timed(memory, query, clock)[0] for _ in range(3)) for query in asked[1:]]
         with snapshots.of(DEFAULT_SPACE) as held:

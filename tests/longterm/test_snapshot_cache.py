@@ -465,6 +465,27 @@ def test_the_snapshot_of_a_large_space_is_held_where_the_store_keeps_none():
         assert "r600" in held.snapshot
 
 
+def test_a_snapshot_that_is_made_during_an_erasure_is_not_held(monkeypatch: pytest.MonkeyPatch):
+    backend = open_backend("memory:")
+    _filled(backend, 200)
+    large = Snapshots(backend.index, keep=True, most_records=100)
+    erased = Memory(backend, SPACE, snapshots=large)
+    pieces = backend.index.pieces
+
+    def disturbed(space: Space) -> Iterator[Changes]:
+        yield from pieces(space)
+        erased.erase("r17")
+
+    monkeypatch.setattr(backend.index, "pieces", disturbed)
+    large.suits(SPACE)
+    _made(large)
+    assert SPACE not in large._held
+    monkeypatch.undo()
+    assert not large.suits(SPACE)
+    _made(large)
+    assert large.suits(SPACE)
+
+
 def test_a_large_space_is_brought_up_to_date_in_the_background_after_many_changes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(snapshot_cache, "_FOLLOWED_AT_ONCE", 10)
     backend = open_backend("memory:")

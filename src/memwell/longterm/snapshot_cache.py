@@ -487,7 +487,7 @@ class Snapshots:
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldSnapshot] = OrderedDict()
         self._made: set[Space] = set()
-        """The large spaces whose snapshots were made in the background."""
+        """The large spaces whose snapshots are being made in the background, or could not be made."""
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -604,9 +604,9 @@ class Snapshots:
             if not is_kept:
                 held.pack()
             with self._lock:
-                # From the store it takes less memory.
+                # From the store it takes less memory. One that was forgotten meanwhile may hold what was erased.
                 self._held.pop(space, None)
-                if not is_kept:
+                if not is_kept and space in self._made:
                     self._held[space] = held
                 self._made.discard(space)
             self._shrink()

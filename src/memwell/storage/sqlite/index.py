@@ -317,7 +317,8 @@ class SqliteIndex(RecordIndex):
         whole = more = True
         while more:
             rows = self._connections.read(partial(_piece, start=start, end=end))
-            yield Changes(state, whole, _Numbered(space, rows), [])
+            # They are looked at several times.
+            yield Changes(state, whole, list(_Numbered(space, rows)), [])
             whole, more = False, len(rows) == _PIECE
             start = rows[-1][0] + 1 if more else end
 

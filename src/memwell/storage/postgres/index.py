@@ -418,6 +418,15 @@ _WHOLE = (
     "LEFT JOIN memwell_record_vector AS held ON held.space = record.space AND held.number = record.number "
     "WHERE record.space = %s"
 )
+# Each is looked up by itself: without statistics the planner would read the whole space, and all of its vectors.
+_SOME = (
+    f"SELECT {_FIELDS}, halfvec_send(held.vector) FROM unnest(%s::{{type}}[]) AS wanted (one) CROSS JOIN LATERAL ("
+    "SELECT * FROM memwell_record WHERE space = %s AND {column} = wanted.one OFFSET 0) AS record LEFT JOIN LATERAL ("
+    "SELECT vector FROM memwell_record_vector AS own WHERE own.space = record.space AND own.number = record.number OFFSET 0"
+    ") AS held ON true"
+)
+_BY_KEYS = _SOME.format(type="text", column="key")
+_BY_NUMBERS = f"{_SOME.format(type='bigint', column='number')} ORDER BY record.number"
 _NUMBERED = (
     f"SELECT {_FIELDS} FROM memwell_record AS record WHERE record.space = %s AND record.number = ANY (%s::bigint[])"
 )
@@ -559,8 +568,8 @@ class PostgresIndex(RecordIndex):
         path = space_key(given.check_space(space))
         wanted = given.check_ids(ids)
         keys = list(dict.fromkeys(map(keyed, wanted)))
-        sql = f"{_WHOLE} AND record.key = ANY (%s::text[])"
-        found = {row[1]: row for row in self._connections.read(space, lambda session: session.rows(sql, (path, keys)))}
+        rows = self._connections.read(space, lambda session: session.rows(_BY_KEYS, (keys, path)))
+        found = {row[1]: row for row in rows}
         return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]
 
     def scan(
@@ -686,7 +695,7 @@ def _changes(session: Session, space: Space, path: str, since: int | None, *, in
         return Changes(at, False, [], [])
     sql = "SELECT DISTINCT number FROM memwell_record_change WHERE space = %s AND change > %s::bigint"
     numbers = [int(number) for (number,) in session.rows(sql, (path, since))]
-    rows = session.rows(f"{_WHOLE} AND record.number = ANY (%s::bigint[]) ORDER BY record.number", (path, numbers))
+    rows = session.rows(_BY_NUMBERS, (numbers, path))
     found = [(int(row[0]), _record(space, row[:6], row[6])) for row in rows]
     return Changes(at, False, found, sorted(set(numbers) - {number for number, _ in found}))
 

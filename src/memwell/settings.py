@@ -66,10 +66,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much memory the vectors of recently searched spaces may take."""
 
     recall_memory_mb: int = 512
-    """How much memory the snapshots may take by which recently asked spaces are ranked. One is held in any case."""
+    """How much memory the snapshots may take by which recently asked spaces are ranked. One is held in any case.
+
+    Those of spaces with more than 100,000 memories may take four times as much in addition.
+    """
 
     recall_cache: bool = True
-    """Whether these snapshots are kept next to the store, so that the first recall of a process need not read the space."""
+    """Whether these snapshots are kept next to the store, so that the first recall of a process need not read the space.
+
+    Without it, spaces with more than 100,000 memories have none.
+    """
 
     hnsw_above: int = 50_000
     """A space with more vectors than this gets an HNSW index; up to this it is searched exactly."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from memwell.longterm.snapshot import NOWHERE, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots, restored, saved
 from memwell.longterm.traits import Traits, with_traits
 from memwell.longterm.weights import Weights
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Page, Record, Space
 from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
@@ -439,6 +441,133 @@ def test_a_space_that_would_take_too_much_memory_is_left_to_the_store(tmp_path: 
         assert not large.suits(SPACE)
         assert large._thread is None
         assert not list(tmp_path.glob("app.db-cache/*"))
+
+
+def _made(large: Snapshots) -> None:
+    """Wait until what is being made in the background is done."""
+    assert large._thread is not None
+    large._thread.join()
+
+
+def test_the_snapshot_of_a_large_space_is_held_where_the_store_keeps_none():
+    backend = open_backend("memory:")
+    _filled(backend, 600)
+    large = Snapshots(backend.index, keep=True, most_records=100)
+    assert not large.suits(SPACE)
+    _made(large)
+    assert large.suits(SPACE)
+    with large.of(SPACE) as held:
+        assert len(held.snapshot) == 600
+        assert not held.snapshot.postings._rows, "it is packed"
+    assert ranked(large) == ranked(Snapshots(backend.index))
+    backend.index.upsert([_record(600, None)])
+    with large.of(SPACE) as held:
+        assert "r600" in held.snapshot
+
+
+def test_a_snapshot_that_is_made_during_an_erasure_is_not_held(monkeypatch: pytest.MonkeyPatch):
+    backend = open_backend("memory:")
+    _filled(backend, 200)
+    large = Snapshots(backend.index, keep=True, most_records=100)
+    erased = Memory(backend, SPACE, snapshots=large)
+    pieces = backend.index.pieces
+
+    def disturbed(space: Space) -> Iterator[Changes]:
+        yield from pieces(space)
+        erased.erase("r17")
+
+    monkeypatch.setattr(backend.index, "pieces", disturbed)
+    large.suits(SPACE)
+    _made(large)
+    assert SPACE not in large._held
+    monkeypatch.undo()
+    assert not large.suits(SPACE)
+    _made(large)
+    assert large.suits(SPACE)
+
+
+def test_a_large_space_is_brought_up_to_date_in_the_background_after_many_changes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_FOLLOWED_AT_ONCE", 10)
+    backend = open_backend("memory:")
+    _filled(backend, 200)
+    large = Snapshots(backend.index, keep=True, most_records=100)
+    large.suits(SPACE)
+    _made(large)
+    backend.index.upsert([_record(number, None) for number in range(200, 210)])
+    assert large.suits(SPACE), "few changes are applied by the recall"
+    backend.index.upsert([_record(210, None)])
+    assert not large.suits(SPACE)
+    _made(large)
+    assert large.suits(SPACE)
+    with large.of(SPACE) as held:
+        assert held.state == backend.index.info(SPACE).state
+        assert "r210" in held.snapshot
+
+
+def test_the_snapshot_of_a_large_space_is_made_again_when_its_changes_are_no_longer_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with open_backend(str(tmp_path / "app.db"), settings=Settings(kept_changes=20)) as backend:
+        _filled(backend, 200)
+        large = Snapshots(backend.index, keep=True, most_records=100)
+        large.suits(SPACE)
+        _made(large)
+        assert large.suits(SPACE)
+        for number in range(200, 260):
+            backend.index.upsert([_record(number, None)])
+        # A recall must not wait for it.
+        monkeypatch.setattr(backend.index, "changes", None)
+        assert not large.suits(SPACE)
+        monkeypatch.undo()
+        _made(large)
+        assert large.suits(SPACE)
+        with large.of(SPACE) as held:
+            assert len(held.snapshot) == 260
+        large.close()
+
+
+def test_words_alone_are_searched_while_the_snapshot_of_a_large_space_is_made(monkeypatch: pytest.MonkeyPatch):
+    backend = open_backend("memory:")
+    memory = Memory(backend, SPACE, embedder=HashEmbedder(64))
+    memory.remember([f"note {number} of the list" for number in range(200)])
+    memory.flush()
+    large = Snapshots(backend.index, keep=True, most_records=100)
+    asked, may_go_on = list[str](), threading.Event()
+    near, pieces = backend.index.near, backend.index.pieces
+
+    def slow(space: Space) -> Iterator[Changes]:
+        may_go_on.wait(60.0)
+        yield from pieces(space)
+
+    monkeypatch.setattr(backend.index, "near", lambda *args, **options: asked.append("near") or near(*args, **options))
+    monkeypatch.setattr(backend.index, "pieces", slow)
+    recalling = Memory(backend, SPACE, embedder=HashEmbedder(64), snapshots=large)
+    assert recalling.recall("note 17")[0].text == "note 17 of the list"
+    assert asked == []
+    assert backend.index.info(SPACE).search == "exact"
+    may_go_on.set()
+    _made(large)
+    assert recalling.recall("note 17")[0].text == "note 17 of the list"
+    too_large = Snapshots(backend.index, keep=True, most_records=100, most_bytes=100)
+    Memory(backend, SPACE, embedder=HashEmbedder(64), snapshots=too_large).recall("note 17")
+    assert asked, "no snapshot of it will ever be made"
+
+
+def test_a_large_snapshot_does_not_make_way_for_small_ones():
+    backend = open_backend("memory:")
+    _filled(backend, 600)
+    size = 600 * 2_000
+    small = [Space(f"small {number}") for number in range(40)]
+    for space in small:
+        backend.index.upsert([replace(_record(number, None), space=space) for number in range(90)])
+    large = Snapshots(backend.index, keep=True, most_records=100, most_bytes=size // 4)
+    large.suits(SPACE)
+    _made(large)
+    for space in small:
+        with large.of(space) as held:
+            assert len(held.snapshot) == 90
+    assert SPACE in large._held
+    assert 1 < len(large._held) < 40
 
 
 def test_a_space_is_read_in_pieces_and_what_is_stored_meanwhile_is_not_missed(

@@ -206,7 +206,8 @@ class Search:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
         index, space = self._shelf.backend.index, self._shelf.space
         most = max(_CANDIDATES, asked.limit)
-        return HeldSnapshot.of(likeliest(index, space, asked.query, [query], _narrowed(asked), most))
+        by_vector = [query] if self.snapshots.has_vectors_compared(space) else []
+        return HeldSnapshot.of(likeliest(index, space, asked.query, by_vector, _narrowed(asked), most))
 
     def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: SearchRequest, moment: datetime) -> list[Found]:
         ranked = rank(

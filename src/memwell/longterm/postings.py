@@ -426,6 +426,11 @@ def _merged(posting: array[int], more: Integers) -> array[int]:
     return together
 
 
+def packed(rows: NDArray[Any]) -> Integers:
+    """What postings of rows begin with: they are below those of the same row, and above those of the row before."""
+    return rows.astype(np.int32) << _COUNT_BITS
+
+
 def unpacked(postings: Integers) -> tuple[Integers, Integers]:
     """The rows and the counts of postings."""
     return postings >> _COUNT_BITS, postings & MAX_COUNT

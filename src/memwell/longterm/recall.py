@@ -227,7 +227,8 @@ class RecallingMemory(MemoryBase):
         snapshots = self._current_snapshots()
         if not snapshots.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
-            yield self._held_about(query, asked, wanted, most), wanted
+            by_vector = asked if snapshots.has_vectors_compared(self.space) else ()
+            yield self._held_about(query, by_vector, wanted, most), wanted
             return
         with snapshots.of(self.space) as held:
             yield held, _spoken_by(speaker, held, wanted)

@@ -455,6 +455,12 @@ class HeldSnapshot:
             self.nbytes = snapshot.nbytes
         self.count(self._reader.uses())
 
+    def pack(self) -> None:
+        """Hold the snapshot as it would be in a file: without an object for each memory and word."""
+        parts = self.saved()
+        state: int = next(parts)
+        self.restore(KeptCache(state, bytearray().join(parts)))
+
 
 _PAGE = 1_000
 _MOST_READ = 2_048
@@ -464,7 +470,9 @@ _BYTES_A_MEMORY = 500
 """About what a memory takes in a snapshot besides its vector."""
 _BYTES_OF_USE = 300
 _LARGEST = 4
-"""How many times the limit of memory the snapshot of one large space may take."""
+"""How many times the limit of memory the snapshots of large spaces may take."""
+_FOLLOWED_AT_ONCE = 4_096
+"""After more changes than this a large space is brought up to date in the background: they take half a second."""
 _LEAST_SAVED = 500
 """A snapshot of fewer memories is built about as fast as it is read."""
 _RENEWED = 8
@@ -496,7 +504,7 @@ class Snapshots:
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldSnapshot] = OrderedDict()
         self._made: set[Space] = set()
-        """The large spaces whose snapshots were made in the background."""
+        """The large spaces whose snapshots are being made in the background, or could not be made."""
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -550,27 +558,56 @@ class Snapshots:
                     return True
 
     def suits(self, space: Space) -> bool:
-        """Whether a space can be held: a large one only from what is kept. Otherwise the store's indexes search it."""
-        if space in self._held:
+        """Whether a space can be ranked from its snapshot now; otherwise the store's indexes search it.
+
+        The snapshot of a large space is made, and brought up to date after many changes, in the background.
+        """
+        held = self._held.get(space)
+        if held is not None and len(held.snapshot) <= self._most_records:
             return True
         info = self._index.info(space)
-        return info.records <= self._most_records or (self._keep and self._is_prepared(space, info))
+        return info.records <= self._most_records or (self._keep and self._is_ready(space, info))
 
-    def _is_prepared(self, space: Space, info: IndexInfo) -> bool:
-        """Whether the snapshot of a large space is kept; if not, it is made in the background, once."""
+    def has_vectors_compared(self, space: Space) -> bool:
+        """Whether the store's indexes are to search by vector too.
+
+        They are not while the snapshot of a large space is being made and the store would have to compare every vector.
+        """
+        info = self._index.info(space)
+        if info.search != "exact" or info.records <= self._most_records or not (self._keep and self._fits(info)):
+            return True
+        # It could not be made.
+        return space in self._made and not self._is_busy()
+
+    def _fits(self, info: IndexInfo) -> bool:
+        expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
+        return expected <= _LARGEST * self._most_bytes
+
+    def _is_ready(self, space: Space, info: IndexInfo) -> bool:
+        """Whether the snapshot of a large space is there and nearly up to date; if not, that is begun."""
+        held = self._held.get(space) or self._kept(space)
+        if held is None or held.state is None or held.state < info.forgotten:
+            if space not in self._made and self._fits(info):
+                self._in_background(self._make, space)
+            return False
+        if info.state - held.state > _FOLLOWED_AT_ONCE:
+            self._in_background(self._catch_up, space, held)
+            return False
+        return True
+
+    def _kept(self, space: Space) -> HeldSnapshot | None:
+        """The snapshot of a large space that the store keeps; it is held from now on."""
         held = self._new(space)
         held.restore(self._index.kept_cache(space))
-        if held.state is not None:
-            with self._lock:
-                self._held.setdefault(space, held)
-            return True
-        expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
-        if space not in self._made and expected <= _LARGEST * self._most_bytes:
-            self._in_background(self._make, space)
-        return False
+        if held.state is None:
+            return None
+        with self._lock:
+            held = self._held.setdefault(space, held)
+        self._shrink()
+        return held
 
     def _make(self, space: Space) -> None:
-        """Make the snapshot of a large space and keep it. It is not held: from the file it takes less memory."""
+        """Make the snapshot of a large space. It is kept in the store, or else held."""
         self._made.add(space)
         held = self._new(space)
         with suppress(MemwellError):
@@ -580,7 +617,20 @@ class Snapshots:
                     return
                 held.follow(piece)
             self._follow(space, held)
-            self._save(space, held)
+            is_kept = self._save(space, held)
+            if not is_kept:
+                held.pack()
+            with self._lock:
+                # From the store it takes less memory. One that was forgotten meanwhile may hold what was erased.
+                self._held.pop(space, None)
+                if not is_kept and space in self._made:
+                    self._held[space] = held
+                self._made.discard(space)
+            self._shrink()
+
+    def _catch_up(self, space: Space, held: HeldSnapshot) -> None:
+        with suppress(MemwellError), held.lock:
+            self._follow(space, held)
 
     def forget(self, space: Space) -> None:
         """Drop the snapshot of a space."""
@@ -597,13 +647,20 @@ class Snapshots:
                 held.count(uses)
 
     def _shrink(self) -> None:
+        """Drop the least recently used: those of large spaces, which take long to make, have a limit of their own."""
         with self._lock:
-            sizes = {space: held.nbytes for space, held in self._held.items()}
-            total = sum(sizes.values())
-            # The one just used stays, however large.
-            while total > self._most_bytes and len(self._held) > 1:
-                space, _ = self._held.popitem(last=False)
-                total -= sizes[space]
+            for large, most in ((False, self._most_bytes), (True, _LARGEST * self._most_bytes)):
+                sizes = {
+                    space: held.nbytes
+                    for space, held in self._held.items()
+                    if (len(held.snapshot) > self._most_records) is large
+                }
+                total = sum(sizes.values())
+                # The one just used stays, however large.
+                for space in list(sizes)[:-1]:
+                    if total > most:
+                        total -= sizes[space]
+                        del self._held[space]
 
     # Saving
 
@@ -611,17 +668,21 @@ class Snapshots:
         size = len(held.snapshot)
         return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
 
-    def _in_background(self, work: Callable[..., None], *args: Any) -> None:
+    def _in_background(self, work: Callable[..., object], *args: Any) -> None:
         """Start a thread, unless one is at work: what is not done then is due again at the next recall."""
         with self._lock:
-            if not self._closed and (self._thread is None or not self._thread.is_alive()):
+            if not self._closed and not self._is_busy():
                 self._thread = threading.Thread(target=work, args=args, name="memwell-snapshot", daemon=True)
                 self._thread.start()
 
-    def _save(self, space: Space, held: HeldSnapshot) -> None:
+    def _is_busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _save(self, space: Space, held: HeldSnapshot) -> bool:
         # A cache only saves time. When it cannot be kept, that is tried again after more changes.
         with suppress(MemwellError), closing(held.saved()) as parts:
-            self._index.keep_cache(space, next(parts), parts)
+            return self._index.keep_cache(space, next(parts), parts)
+        return False
 
     def close(self) -> None:
         """Save the snapshots that have changed much since they were saved."""

@@ -417,7 +417,7 @@ def _is_comparable(newer: ComparedHit, older: ComparedHit) -> bool:
     if not _may_hold(older):
         return False
     # What a text states besides a question is read with its facts alone.
-    if _ALSO_ASKS(newer.text) or _ALSO_ASKS(older.text):
+    if _also_asks(newer.text) or _also_asks(older.text):
         now, before = ((bool(han_share(one.text)), _stated_facts(one)) for one in (newer, older))
         if now[0] is before[0] and is_other_value(now[1], before[1]):
             return True
@@ -455,12 +455,14 @@ def _keeps_name(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if not now and ("ends" in later.cues or corrects_earlier(later.stated)):
         return False
-    named = frozenset(term for one in (*(fact.object for fact in before), *ZH_KIN) for term in query_terms(one))
-    return (
-        not earlier.numbers
-        and earlier.words <= named
-        and {one.relation for one in now}.isdisjoint(one.relation for one in before)
-    )
+    if earlier.numbers or not {one.relation for one in now}.isdisjoint(one.relation for one in before):
+        return False
+    return earlier.words <= _kin_terms().union(*(query_terms(fact.object) for fact in before))
+
+
+@cache
+def _kin_terms() -> frozenset[str]:
+    return frozenset(term for one in ZH_KIN for term in query_terms(one))
 
 
 _NAMING = re.compile(r"\b(?:nick|sur)?name|\bcall|\bgo(?:es)? by\b|[叫名姓]", re.IGNORECASE).search
@@ -491,14 +493,21 @@ _PARTS_WITH = re.compile(r"[,;:.，。；：]|\b(?:gave|given|lost|donated|last)
 
 
 def _may_hold(hit: ComparedHit) -> bool:
-    asks = "?" in hit.text or "？" in hit.text
-    return len(hit.text) <= LONGEST_HELD and (
-        not asks or (bool(hit.traits.stated) and _ALSO_ASKS(hit.text) is not None)
-    )
+    if len(hit.text) > LONGEST_HELD:
+        return False
+    return not _has_question_mark(hit.text) or (bool(hit.traits.stated) and _also_asks(hit.text))
 
 
-_ALSO_ASKS = re.compile("[,;:.!，。；：！][^?？]*[?？]|[?？]\\s*\\w").search
-"""A question with something else before or after it."""
+def _also_asks(text: str) -> bool:
+    """Whether a text has a question with something else before or after it."""
+    return _has_question_mark(text) and _QUESTION_AND_MORE(text) is not None
+
+
+def _has_question_mark(text: str) -> bool:
+    return "?" in text or "？" in text
+
+
+_QUESTION_AND_MORE = re.compile("[,;:.!，。；：！][^?？]*[?？]|[?？]\\s*\\w").search
 
 
 def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:

@@ -321,6 +321,8 @@ K1 = 1.2
 B = 0.75
 MAX_TERMS = 256
 """A query uses at most this many different terms."""
+MOST_POSTINGS = 32_768
+"""A search by words reads at most about this many of their rows: it leaves out the most common words, if it has others."""
 
 
 def inverse_frequency(documents: int, containing: int) -> float:

@@ -321,6 +321,8 @@ class IndexInfo(msgspec.Struct, frozen=True):
     """What searches them: ``exact``, ``hnsw``, or the name of an engine that follows the store."""
     state: int = 0
     """The state of the space, as in ``Changes``: see ``state_of``."""
+    forgotten: int = 0
+    """The oldest state since which ``changes`` knows what changed."""
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -391,7 +393,8 @@ class RecordIndex(ABC):
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         """The records that share a word with ``text``, best first, scored by BM25 over the space's own statistics.
 
-        Any text is safe to search for; text without a word finds nothing.
+        In a large space, words that are in tens of thousands of records are left out, if the text has others. Any text is
+        safe to search for; text without a word finds nothing.
         """
 
     @abstractmethod

@@ -17,7 +17,7 @@ from memwell.language.segment import segment
 from memwell.records import Record, Space
 from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.postgres import PostgresBackend
+from memwell.storage.postgres import PostgresBackend, index
 from memwell.storage.postgres.connections import Session
 from memwell.storage.postgres.index import (
     GRAPH_DIMENSIONS,
@@ -66,6 +66,33 @@ def test_more_records_than_one_statement_takes(store: PostgresBackend):
     page = store.index.scan(HOME, limit=5_000)
     assert [one.id for one in page.items] == [one.id for one in records]
     assert [hit.record.id for hit in store.index.match(HOME, "word4444")] == ["4444"]
+
+
+def test_the_most_common_words_are_left_out_where_their_rows_are_too_many(
+    store: PostgresBackend, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(index, "_MOST_OF_A_TERM", 10)
+    store.index.upsert([record(str(n), f"tea time {'quartz' if n % 5 == 0 else n}") for n in range(30)])
+    found = store.index.match(HOME, "quartz", limit=30)
+    assert len(found) == 6
+    again = store.index.match(HOME, "tea quartz time", limit=30)
+    assert [(hit.record.id, hit.score) for hit in again] == [(hit.record.id, hit.score) for hit in found]
+    # A text of common words alone still finds some.
+    assert 10 <= len(store.index.match(HOME, "tea time", limit=30)) <= 22
+
+
+def test_a_space_is_read_in_pieces(store: PostgresBackend, monkeypatch: pytest.MonkeyPatch):
+    records = [record(str(n), f"word{n}", vector=[1.0, n]) for n in range(10)]
+    store.index.upsert([*records, record("other", space=AWAY)])
+    monkeypatch.setattr(index, "_AT_ONCE", 4)
+    pieces = list(store.index.pieces(HOME))
+    assert [(piece.state, piece.whole, len(piece.records)) for piece in pieces] == [
+        (10, True, 4),
+        (10, False, 4),
+        (10, False, 2),
+    ]
+    assert [found for piece in pieces for found in piece.records] == list(store.index.changes(HOME).records)
+    assert [len(piece.records) for piece in store.index.pieces(Space("empty"))] == [0]
 
 
 def test_an_upsert_is_one_statement_and_so_is_news_of_nothing(store: PostgresBackend, asked: list[str]):

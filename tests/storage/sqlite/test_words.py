@@ -72,3 +72,16 @@ def test_common_words_are_left_out_without_a_trace(
         for rare in RARE:
             check.hypothesis.inner_test(f"the of 的 {rare}", limit, None)
     assert pruned > 5
+
+
+def test_the_most_common_words_are_left_out_where_their_rows_are_too_many(
+    pair: tuple[SqliteBackend, MemoryBackend], monkeypatch: pytest.MonkeyPatch
+):
+    store, reference = pair
+    monkeypatch.setattr(words, "MOST_POSTINGS", 100)
+    rows = {word: len(reference.index.match(HOME, word, limit=EVERYTHING)) for word in ("the", "of", "quartz")}
+    assert rows["quartz"] < 100 < rows["the"]
+    expected = reference.index.match(HOME, "quartz", limit=EVERYTHING)
+    assert_same_match(store.index.match(HOME, "the of quartz", limit=EVERYTHING), expected, EVERYTHING)
+    # A text of common words alone still finds some.
+    assert 10 < len(store.index.match(HOME, "the of", limit=EVERYTHING)) <= 100

@@ -9,10 +9,11 @@ import struct
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,6 +30,7 @@ from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_
 from memwell.storage import arguments as given
 from memwell.storage.parts import (
     K1,
+    MOST_POSTINGS,
     B,
     PreparedRecord,
     check_dimensions,
@@ -343,6 +345,8 @@ def _build(session: Session, one: LargeSpace) -> bool:
 _MOST_BYTES = 500_000
 """The limit for one tsvector. PostgreSQL takes a mebibyte of lexemes."""
 _PREFIX = 4
+_MOST_OF_A_TERM = MOST_POSTINGS // 4
+"""Of a term in more rows than this not all are read."""
 
 
 class WordRow(NamedTuple):
@@ -400,6 +404,8 @@ def search(
         list(terms),
         [_quoted(prefix + term) for term in terms],
         space,
+        _MOST_OF_A_TERM,
+        _MOST_OF_A_TERM,
         *((space, *condition.bindings) if condition else ()),
         limit,
         space,
@@ -414,7 +420,7 @@ def _quoted(lexeme: str) -> str:
 
 
 # Each term is looked up by itself, so that only the index is read and no tsvector. With a plain "=" and a plain join the
-# planner would read the whole space for each.
+# planner would read the whole space for each. A term of which not all rows are read is left out, if there are others.
 _SEARCH = f"""
     WITH state AS MATERIALIZED (
         SELECT records::double precision AS records, greatest(length, 1)::double precision / records AS average
@@ -425,11 +431,13 @@ _SEARCH = f"""
         FROM unnest(%s::text[], %s::tsquery[]) WITH ORDINALITY AS asked (term, lexeme, place)
         CROSS JOIN LATERAL (
             SELECT number, length, repeated FROM memwell_record_words
-            WHERE words @@ asked.lexeme AND space IS NOT DISTINCT FROM %s OFFSET 0
+            WHERE words @@ asked.lexeme AND space IS NOT DISTINCT FROM %s LIMIT %s + 1
         ) AS posting
+    ), term AS MATERIALIZED (
+        SELECT place, count(*) AS size FROM found GROUP BY place
     ), weight AS (
-        SELECT place, ln(1.0 + ((SELECT records FROM state) - count(*) + 0.5) / (count(*) + 0.5)) AS weight
-        FROM found GROUP BY place
+        SELECT place, ln(1.0 + (records - size + 0.5) / (size + 0.5)) AS weight FROM term CROSS JOIN state
+        WHERE size = (SELECT min(size) FROM term) OR size <= %s
     ), scored AS (
         SELECT number, sum(weight * count * {K1 + 1.0} / (count + {K1} * ({1.0 - B} + {B} * length / average))) AS score
         FROM found JOIN weight USING (place) CROSS JOIN state GROUP BY number
@@ -454,6 +462,15 @@ _WHOLE = (
     "LEFT JOIN memwell_record_vector AS held ON held.space = record.space AND held.number = record.number "
     "WHERE record.space = %s"
 )
+# Each is looked up by itself: without statistics the planner would read the whole space, and all of its vectors.
+_SOME = (
+    f"SELECT {_FIELDS}, halfvec_send(held.vector) FROM unnest(%s::{{type}}[]) AS wanted (one) CROSS JOIN LATERAL ("
+    "SELECT * FROM memwell_record WHERE space = %s AND {column} = wanted.one OFFSET 0) AS record LEFT JOIN LATERAL ("
+    "SELECT vector FROM memwell_record_vector AS own WHERE own.space = record.space AND own.number = record.number OFFSET 0"
+    ") AS held ON true"
+)
+_BY_KEYS = _SOME.format(type="text", column="key")
+_BY_NUMBERS = f"{_SOME.format(type='bigint', column='number')} ORDER BY record.number"
 _NUMBERED = f"""
     SELECT found.* FROM {HERE} (
         SELECT {_FIELDS} FROM memwell_record AS record
@@ -605,8 +622,8 @@ class PostgresIndex(RecordIndex):
         path = space_key(given.check_space(space))
         wanted = given.check_ids(ids)
         keys = list(dict.fromkeys(map(keyed, wanted)))
-        sql = f"{_WHOLE} AND record.key = ANY (%s::text[])"
-        found = {row[1]: row for row in self._connections.read(space, lambda session: session.rows(sql, (path, keys)))}
+        rows = self._connections.read(space, lambda session: session.rows(_BY_KEYS, (keys, path)))
+        found = {row[1]: row for row in rows}
         return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]
 
     def scan(
@@ -692,6 +709,18 @@ class PostgresIndex(RecordIndex):
         rows = self._connections.read(space, lambda session: session.rows(sql, (path,)))
         return ((int(number), _decode(metadata)) for number, metadata in rows)
 
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        path = space_key(given.check_space(space))
+        state = self._connections.read(space, lambda session: _state(session, space)).state
+        at = None if self._connections.transaction_here() is not None else state
+        sql = f"{_WHOLE} AND record.number > %s::bigint ORDER BY record.number LIMIT %s"
+        last, whole, more = -1, True, True
+        while more:
+            rows = self._connections.read(space, partial(Session.rows, sql=sql, bindings=(path, last, _AT_ONCE)))
+            yield Changes(at, whole, [(row[0], _record(space, row[:6], row[6])) for row in rows], [])
+            whole, more = False, len(rows) == _AT_ONCE
+            last = rows[-1][0] if rows else last
+
     def info(self, space: Space) -> IndexInfo:
         path = space_key(given.check_space(space))
 
@@ -700,7 +729,9 @@ class PostgresIndex(RecordIndex):
             searched = "exact"
             if state.dimensions is not None and state.vectors > self.graphs.above:
                 searched = "hnsw" if self.graphs.serves(session, path, state.dimensions) else "exact"
-            return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.state)
+            return IndexInfo(
+                state.records, state.vectors, state.dimensions, searched, state.state, state_of(state.forgotten)
+            )
 
         return self._connections.read(space, operation)
 
@@ -732,7 +763,7 @@ def _changes(session: Session, space: Space, path: str, since: int | None, *, in
         return Changes(at, False, [], [])
     sql = "SELECT DISTINCT number FROM memwell_record_change WHERE space = %s AND change > %s::bigint"
     numbers = [int(number) for (number,) in session.rows(sql, (path, known))]
-    rows = session.rows(f"{_WHOLE} AND record.number = ANY (%s::bigint[]) ORDER BY record.number", (path, numbers))
+    rows = session.rows(_BY_NUMBERS, (numbers, path))
     found = [(int(row[0]), _record(space, row[:6], row[6])) for row in rows]
     return Changes(at, False, found, sorted(set(numbers) - {number for number, _ in found}))
 

@@ -23,7 +23,7 @@ from memwell.records import Hit, Page, Record, Space, Vector, stored_record, unp
 from memwell.storage import arguments as given
 from memwell.storage.files import open_plain
 from memwell.storage.parts import PreparedRecord, check_dimensions, distinct_terms, packed_vectors, prepare_records
-from memwell.storage.protocols import TOKEN_BITS, Changes, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.protocols import TOKEN_BITS, Changes, IndexInfo, KeptCache, RecordIndex, state_of
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.encryption import read_encrypted, write_encrypted
 from memwell.storage.sqlite.schema import (
@@ -325,7 +325,8 @@ class SqliteIndex(RecordIndex):
         whole = more = True
         while more:
             rows = self._connections.read(partial(_piece, start=start, end=end))
-            yield Changes(state, whole, _Numbered(space, rows), [])
+            # They are looked at several times.
+            yield Changes(state, whole, list(_Numbered(space, rows)), [])
             whole, more = False, len(rows) == _PIECE
             start = rows[-1][0] + 1 if more else end
 
@@ -335,7 +336,8 @@ class SqliteIndex(RecordIndex):
         if row is None:
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
-        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.state)
+        search = "hnsw" if loaded else "exact"
+        return IndexInfo(row.records, row.vectors, row.dimensions, search, row.state, state_of(row.forgotten))
 
     def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
         return self.caches.keep(given.check_space(space).encoded(), state, parts)

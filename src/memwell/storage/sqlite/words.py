@@ -4,7 +4,8 @@ Every term is stored with the key of its collection in front, so that a search r
 no other's, however large the store. Lengths and counts are kept per collection: a score depends on nothing outside it.
 
 In large collections common words ("the", "的") cost most of the time and change scores least. They are left out of
-the first pass, and added to the few candidates whose rank they can still change; the answer is exact.
+the first pass, and added to the few candidates whose rank they can still change; the answer is exact. Of a query whose
+words are in more rows than ``MOST_POSTINGS`` together, the most common words are left out altogether.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 
 from memwell.language.segment import segment
 from memwell.messages import Message, decode_message
-from memwell.storage.parts import K1, B, inverse_frequency
+from memwell.storage.parts import K1, MOST_POSTINGS, B, inverse_frequency
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import ALWAYS, THREAD_SHIFT, Condition
 
@@ -85,7 +86,7 @@ class Words:
         stored_terms: StoredTerms,
     ) -> list[tuple[float, int]]:
         """The best rows with their exact BM25 scores, best first, the newest first among equals."""
-        known = self._known(session, collection, terms)
+        known = _rarest(self._known(session, collection, terms))
         telling = [t for t in known if t.rows <= _COMMON_ABOVE or t.rows * 8 <= collection.rows]
         if telling and len(telling) < len(known):
             found = self._pruned(session, collection, known, telling, limit, condition, stored_terms)
@@ -109,13 +110,15 @@ class Words:
         query = ", ".join("(?, ?)" for _ in terms)
         bindings = [value for t in terms for value in (f"{collection.key}x{t.text}", t.weight)]
         average = collection.length / collection.rows
+        # Only a query of one term can have more rows than are read.
+        read = f"LIMIT {MOST_POSTINGS}" if terms[0].rows > MOST_POSTINGS else ""
         sql = f"""
             WITH query (term, weight) AS (VALUES {query}),
-                 found (key, weight, count) AS (
-                     SELECT posting.doc, query.weight, count(*)
-                     FROM query CROSS JOIN {self._terms} AS posting ON posting.term = query.term
-                     GROUP BY query.term, posting.doc
-                 )
+                 read (key, term, weight) AS (
+                     SELECT posting.doc, query.term, query.weight
+                     FROM query CROSS JOIN {self._terms} AS posting ON posting.term = query.term {read}
+                 ),
+                 found (key, weight, count) AS (SELECT key, weight, count(*) FROM read GROUP BY term, key)
             SELECT sum(weight * count * {K1 + 1.0} / (count + {K1} * ({1.0 - B} + {B} * length / ?))) AS score,
                    found.key
             FROM found JOIN {self._lengths} ON {self._lengths}.key = found.key
@@ -147,6 +150,17 @@ class Words:
         average = collection.length / collection.rows
         scored = ((_score(words, known, average), key) for key, words in stored_terms(candidates).items())
         return heapq.nlargest(limit, scored)
+
+
+def _rarest(terms: Sequence[_Term]) -> list[_Term]:
+    """The rarest terms that are in at most ``MOST_POSTINGS`` rows together; one, if that is in more."""
+    found: list[_Term] = []
+    left = MOST_POSTINGS
+    for term in sorted(terms, key=lambda one: one.rows):
+        left -= term.rows
+        if left >= 0 or not found:
+            found.append(term)
+    return found
 
 
 def _score(words: Sequence[str], terms: Sequence[_Term], average: float) -> float:

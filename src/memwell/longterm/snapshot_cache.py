@@ -590,7 +590,7 @@ class Snapshots:
             if space not in self._made and self._fits(info):
                 self._in_background(self._make, space)
             return False
-        if info.state - held.state > _FOLLOWED_AT_ONCE:
+        if changes_between(held.state, info.state) > _FOLLOWED_AT_ONCE:
             self._in_background(self._catch_up, space, held)
             return False
         return True

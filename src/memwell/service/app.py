@@ -37,6 +37,7 @@ from memwell.service.http import (
     DashboardFile,
     RefusedRequest,
     Router,
+    Turns,
     declared_size,
     page_at,
     read_file,
@@ -157,6 +158,7 @@ class App:
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._access = AccessCheck(service, service.threads.later)
+        self._turns = Turns()
         self._under_way: Counter[Hashable] = Counter()
         self._uploads = Arrivals(_MOST_UPLOADS, f"{_MOST_UPLOADS} files")
         most = int(self.settings.serve_max_json_mb * _MEGABYTE) * _LARGE_BODIES
@@ -221,6 +223,7 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, seen = Request(scope, receive), _Seen()
         metrics = self.service.metrics
+        await self._turns.wait(request)
         with metrics.in_flight(), self.service.tracer.span("request", headers=request.headers) as span:
             try:
                 response = await self._response(request, seen, send)
@@ -294,8 +297,7 @@ class App:
         seen.route = found
         key = _NO_KEY
         if found.scope != ANYONE:
-            key = seen.key = await self._access.key_of(request)
-            self.service.rates.check(key)
+            key = seen.key = await self._key_of(request)
         call = Call(self.service, found, key, path, id=seen.id, from_page=PAGE_HEADER in request.headers)
         call.allow(found.scope)
         target = (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
@@ -316,6 +318,13 @@ class App:
                 seen.speaker = call.speaker
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
+
+    async def _key_of(self, request: Request) -> Key:
+        """The valid key of a request. Raises ``AccessDenied``, and ``Busy`` when it is used too often."""
+        key = await self._access.key_of(request)
+        self._turns.know(request, _tenant(key))
+        self.service.rates.check(key)
+        return key
 
     @contextmanager
     def _arriving(self, request: Request, upload: bool, tenant: Hashable) -> Generator[None]:
@@ -383,8 +392,7 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = await self._access.key_of(request)
-        self.service.rates.check(key)
+        key = seen.key = await self._key_of(request)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
         most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
         body = await read_json(request, most, self.settings.serve_timeout_s, most_values=_MOST_MCP_VALUES)

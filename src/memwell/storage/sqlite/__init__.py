@@ -32,6 +32,7 @@ from memwell.storage.sqlite.encryption import (
     new_salt,
 )
 from memwell.storage.sqlite.index import SqliteIndex
+from memwell.storage.sqlite.kept_log import take_up_log
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
     ENTRY,
@@ -226,6 +227,7 @@ class SqliteBackend(Backend):
         _check_library()
         _check_place(self.path)
         self._secret = Secret.of(chosen)
+        take_up_log(str(self.path))
         self._connections = Connections(
             str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs, secret=self._secret
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from memwell.storage.sqlite.zeroing import zeroed
+from memwell.storage.sqlite.zeroing import is_too_large, zeroed
 
 CHECKSUM = 8
 """The bytes at the end of each page that are for its checksum."""
@@ -106,11 +106,14 @@ def _confirm(path: str, size: int, pages: dict[int, bytes]) -> None:
     try:
         for lock in _LOCKS:
             file.xLock(lock)
+        as_is = is_too_large(file.xFileSize(), size)
         for number, logged in pages.items():
             place = (number - 1) * size
             page = file.xRead(size, place)
-            content = zeroed(page, place)[:-CHECKSUM]
-            if page_checksum(page[:-CHECKSUM]) != page[-CHECKSUM:] and content == zeroed(logged, place)[:-CHECKSUM]:
+            if page_checksum(page[:-CHECKSUM]) == page[-CHECKSUM:]:
+                continue
+            content, expected = (one[:-CHECKSUM] if as_is else zeroed(one, place)[:-CHECKSUM] for one in (page, logged))
+            if content == expected:
                 file.xWrite(content + page_checksum(content), place)
         file.xSync(apsw.SQLITE_SYNC_FULL)
         file.xUnlock(apsw.SQLITE_LOCK_NONE)

@@ -35,9 +35,9 @@ from memwell.service.http import (
     AccessCheck,
     Arrivals,
     DashboardFile,
+    FairStart,
     RefusedRequest,
     Router,
-    Turns,
     declared_size,
     page_at,
     read_file,
@@ -158,7 +158,7 @@ class App:
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._access = AccessCheck(service, service.threads.later)
-        self._turns = Turns()
+        self._starts = FairStart()
         self._under_way: Counter[Hashable] = Counter()
         self._uploads = Arrivals(_MOST_UPLOADS, f"{_MOST_UPLOADS} files")
         most = int(self.settings.serve_max_json_mb * _MEGABYTE) * _LARGE_BODIES
@@ -223,7 +223,7 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, seen = Request(scope, receive), _Seen()
         metrics = self.service.metrics
-        await self._turns.wait(request)
+        await self._starts.wait(request)
         with metrics.in_flight(), self.service.tracer.span("request", headers=request.headers) as span:
             try:
                 response = await self._response(request, seen, send)
@@ -322,7 +322,7 @@ class App:
     async def _key_of(self, request: Request) -> Key:
         """The valid key of a request. Raises ``AccessDenied``, and ``Busy`` when it is used too often."""
         key = await self._access.key_of(request)
-        self._turns.know(request, _tenant(key))
+        self._starts.know(request, _tenant(key))
         self.service.rates.check(key)
         return key
 

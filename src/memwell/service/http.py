@@ -128,7 +128,7 @@ _MOST_SENDERS = 4_096
 _HEALTH = "/health/"
 
 
-class Turns:
+class FairStart:
     """Begins requests in turns between their senders: hundreds that one sends at once do not keep others waiting.
 
     A sender is the tenant of a key that was valid before. All other keys count as one sender, so that guessing them wins

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -149,7 +150,8 @@ def keep(found: dict[str, Any]) -> None:
         [before] = [one for one in rows if (one["row"], one["store"]) == key] or [None]
         if before is None or found["tried"] >= before["tried"] or found["wrong"] or before["wrong"]:
             others = [one for one in rows if one is not before]
-            kept = {"facts": facts(), "rows": sorted([*others, found], key=lambda one: (one["row"], one["store"]))}
+            made = [*others, {**found, "made_with": _MADE_WITH.format(**facts())}]
+            kept = {"rows": sorted(made, key=lambda one: (one["row"], one["store"]))}
             KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             PAGE.write_text(page(kept), encoding="utf-8")
         lock.unlink(missing_ok=True)
@@ -164,8 +166,12 @@ def page(kept: dict[str, Any]) -> str:
         tried = f"{one['tried']:,} {row.unit}" + (f" (aim {row.long:,})" if one["tried"] < row.long else "")
         cells = [f"{one['row']}", row.name, one["store"], tried, f"{one['wrong']:,}", one["note"].replace("|", "/")]
         lines.append(" | ".join(["", *cells, f"{one['seconds']:,.0f}", one["date"], ""]).strip())
-    made = "{cores} cores ({architecture}, {system}), Python {python}, SQLite {sqlite}".format(**kept["facts"])
-    return f"{_WORDS}Made with {made}.\n\n" + "\n".join(lines) + "\n"
+    made = Counter(one["made_with"] for one in kept["rows"])
+    machines = "; ".join(f"{count} lines of the table with {machine}" for machine, count in sorted(made.items()))
+    return f"{_WORDS}Made: {machines}.\n\n" + "\n".join(lines) + "\n"
+
+
+_MADE_WITH = "{cores} cores ({architecture}, {system}), Python {python}, SQLite {sqlite}"
 
 
 _WORDS = """# Scorecard

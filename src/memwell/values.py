@@ -29,6 +29,8 @@ STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u2
 """Control and invisible characters, line ends, surrogates, changes of direction: with these a name looks like another."""
 
 MAX_JSON_DEPTH = 64
+TOO_DEEP = f"nested too deep: at most {MAX_JSON_DEPTH} levels of lists and objects are taken"
+"""What is said of JSON that cannot even be read. What can be read is checked by ``check_json``."""
 _INT64 = range(-(2**63), 2**63)
 _SHOWN = 60
 

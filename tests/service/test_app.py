@@ -632,6 +632,38 @@ def test_slow_requests_of_one_tenant_keep_no_other_waiting(handler: Any, tmp_pat
         assert [one.result().status for one in waiting] == [200] * 5
 
 
+def test_a_crowd_of_requests_of_one_tenant_keeps_no_other_waiting(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        ann, ben = run.token(ANN), run.token(BEN)
+        run.ask("GET", "/v1/me", token=ann)
+        run.ask("GET", "/v1/me", token=ben)
+        ended: list[str] = []
+
+        async def asked(name: str, path: str, token: str | None) -> None:
+            sent = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
+            scope = {"type": "http", "method": "GET", "path": path, "query_string": b""}
+
+            async def receive() -> Any:
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    assert message["status"] in (200, 401, 429)
+                    ended.append(name)
+
+            await run.app({**scope, "headers": [(b"host", b"localhost"), *sent]}, receive, send)
+
+        async def all_at_once() -> None:
+            crowd = [asked("ann", "/health/live", ann) for _ in range(200)]
+            guesses = [asked("unknown", "/v1/me", f"mw_{number}") for number in range(200)]
+            others = [asked("ben", "/health/live", ben), asked("probe", "/health/live", None)]
+            await asyncio.gather(*crowd, *guesses, *others)
+
+        asyncio.run(all_at_once())
+    assert len(ended) == 402
+    assert max(ended.index("ben"), ended.index("probe")) < 40
+
+
 def test_bodies_that_drip_take_no_place(tmp_path: Any):
     with running(tmp_path / "s.db", serve_threads=1, serve_most_waiting=0) as run, ExitStack() as lines:
         head = f"POST {{}} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token(ANN)}\r\n"

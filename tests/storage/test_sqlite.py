@@ -224,7 +224,7 @@ def test_only_the_owner_may_read_a_store_and_the_files_next_to_it(tmp_path: Path
             modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
     finally:
         os.umask(before)
-    assert modes == dict.fromkeys(("a.db", "a.db-wal", "a.db-shm"), 0o600)
+    assert modes == dict.fromkeys(("a.db", "a.db-wal", "a.db-log", "a.db-shm"), 0o600)
 
 
 def test_no_erased_word_is_left_in_the_free_space_of_a_page(tmp_path: Path):

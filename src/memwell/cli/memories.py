@@ -408,7 +408,7 @@ def import_command(
 
 def _report_import(done: Imported) -> None:
     console().print(say("imported", format=done.format, counts=_in_words(done.counts), known=done.known))
-    for note in (*done.skipped[:5], *done.problems[:20]):
+    for note in sorted((*done.skipped[:5], *done.problems[:20]), key=lambda one: one.number):
         warn(f"{note.number}: {visible(note.reason)}")
     for hint in done.hints:
         warn(visible(hint))

@@ -24,7 +24,7 @@ from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry, Speakers
 from memwell.longterm.traits import KEY, Traits, traits_of
 from memwell.longterm.uses import Use, use_in, with_use
 from memwell.records import Record, Space, paged
-from memwell.storage.protocols import Changes, Entry, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.protocols import Changes, Entry, IndexInfo, KeptCache, RecordIndex, changes_between
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 

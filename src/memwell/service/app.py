@@ -35,6 +35,7 @@ from memwell.service.http import (
     AccessCheck,
     Arrivals,
     DashboardFile,
+    FairStart,
     RefusedRequest,
     Router,
     declared_size,
@@ -158,6 +159,7 @@ class App:
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._access = AccessCheck(service, service.threads.later)
+        self._starts = FairStart()
         self._under_way: Counter[Hashable] = Counter()
         self._uploads = Arrivals(_MOST_UPLOADS, f"{_MOST_UPLOADS} files")
         most = int(self.settings.serve_max_json_mb * _MEGABYTE) * _LARGE_BODIES
@@ -223,6 +225,7 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, seen = Request(scope, receive), _Seen()
         metrics = self.service.metrics
+        await self._starts.wait(request)
         with metrics.in_flight(), self.service.tracer.span("request", headers=request.headers) as span:
             try:
                 response = await self._response(request, seen, send)
@@ -298,8 +301,7 @@ class App:
         seen.route = found
         key = _NO_KEY
         if found.scope != ANYONE:
-            key = seen.key = await self._access.key_of(request)
-            self.service.rates.check(key)
+            key = seen.key = await self._key_of(request)
         query = _query(request)
         named = [] if "space" in getattr(found.takes, "__struct_fields__", ()) else query.pop("space", [])
         call = self._call(seen, found, key, named, path, from_page=PAGE_HEADER in request.headers)
@@ -323,6 +325,13 @@ class App:
                 seen.speaker = call.speaker
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
+
+    async def _key_of(self, request: Request) -> Key:
+        """The valid key of a request. Raises ``AccessDenied``, and ``Busy`` when it is used too often."""
+        key = await self._access.key_of(request)
+        self._starts.know(request, _tenant(key))
+        self.service.rates.check(key)
+        return key
 
     def _call(
         self,
@@ -406,8 +415,7 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = await self._access.key_of(request)
-        self.service.rates.check(key)
+        key = seen.key = await self._key_of(request)
         call = self._call(seen, _MCP, key, _query(request).get("space", []), {})
         key = call.key
         if call.looks_in:

@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -116,6 +116,76 @@ def _decoded(part: bytes) -> str:
         return unquote_to_bytes(part).decode()
     except UnicodeDecodeError:
         raise InvalidInput("a part of the address is not UTF-8") from None
+
+
+# Turns
+
+_TOGETHER = 2
+"""How many requests begin before the event loop looks again for what has arrived."""
+_LISTENING_S = 0.05
+"""How long those that wait may be kept waiting while more arrive."""
+_MOST_SENDERS = 4_096
+_HEALTH = "/health/"
+
+
+class FairStart:
+    """Begins requests in turns between their senders: hundreds that one sends at once do not keep others waiting.
+
+    A sender is the tenant of a key that was valid before. All other keys count as one sender, so that guessing them wins
+    nothing, and questions after the health of the service as another. The event loop accepts one connection at a time, so
+    while requests wait and more arrive, those are let in first. For the event loop alone.
+    """
+
+    def __init__(self) -> None:
+        self._tenants: OrderedDict[int, Hashable] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        self._begun = 0
+        self._begun_at = 0.0
+        self._arrived = False
+
+    def know(self, request: Request, tenant: Hashable) -> None:
+        """Remember whose key the request has, by a hash of it."""
+        mark = hash(request.headers["authorization"])
+        self._tenants[mark] = tenant
+        self._tenants.move_to_end(mark)
+        if len(self._tenants) > _MOST_SENDERS:
+            self._tenants.popitem(last=False)
+
+    async def wait(self, request: Request) -> None:
+        """Return when the request may begin: at once, unless others have just begun."""
+        loop = asyncio.get_running_loop()
+        if self._begun == 0:
+            loop.call_soon(self._begin_next, loop)
+        if self._begun < _TOGETHER and not self._waiting:
+            self._begun += 1
+            self._begun_at = time.monotonic()
+            return
+        turn = loop.create_future()
+        self._waiting.setdefault(self._sender(request), deque()).append(turn)
+        self._arrived = True
+        await turn
+
+    def _sender(self, request: Request) -> Hashable:
+        known = self._tenants.get(hash(request.headers.get("authorization")))
+        return request.scope["path"].startswith(_HEALTH) if known is None else known
+
+    def _begin_next(self, loop: asyncio.AbstractEventLoop) -> None:
+        arrived, self._arrived = self._arrived, False
+        if not arrived or time.monotonic() - self._begun_at > _LISTENING_S:
+            self._begin()
+        if self._begun:
+            loop.call_soon(self._begin_next, loop)
+
+    def _begin(self) -> None:
+        self._begun, self._begun_at = 0, time.monotonic()
+        while self._waiting and self._begun < _TOGETHER:
+            sender, turns = self._waiting.popitem(last=False)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[sender] = turns
+            if not turn.done():
+                turn.set_result(None)
+                self._begun += 1
 
 
 # Bodies

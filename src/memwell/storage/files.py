@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from memwell.values import new_id
 
-COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw", "-cache")
+COMPANIONS = ("-wal", "-log", "-shm", "-journal", "-hnsw", "-cache")
 """The endings of files that belong to a SQLite store: SQLite's own, and the folders of graphs and caches."""
 
 # File locks between processes. The lock is the system's: it ends with the process that holds it.

@@ -290,6 +290,20 @@ def test_mem0_of_one_user_and_of_what_has_expired() -> None:
     assert [note.number for note in report.skipped] == [1, 3]
 
 
+def test_notes_come_in_the_order_of_the_file() -> None:
+    old = {"memory": "Old news", "user_id": "bo", "expiration_date": "2020-01-01"}
+    mixed = [old, {"memory": "Hers", "user_id": "ann"}, {"memory": 7, "user_id": "bo"}, old | {"memory": "Older"}, 8]
+    report = import_mem0(opened(), as_json(mixed), user_id="bo")
+    assert [note.number for note in report.skipped] == [1, 2, 4]
+    assert [note.number for note in report.problems] == [3, 5]
+
+
+def test_json_that_is_nested_too_deep_names_the_limit() -> None:
+    for data in (b"[" * 5_000, b'[{"memory": "x", "metadata": ' + b"[" * 5_000 + b"]" * 5_000 + b"}]"):
+        [problem] = import_mem0(opened(), io.BytesIO(data)).problems
+        assert "at most 64 levels" in problem.reason
+
+
 def test_mem0_with_numbers_for_ids() -> None:
     memory = opened()
     numbered = [{"id": 7, "memory": "Rides a bicycle"}, {"id": 8, "memory": "Bakes bread"}]
@@ -302,6 +316,8 @@ def test_mem0_of_several_users_says_so() -> None:
     assert "2 users" in hint
     assert hint.endswith(": ann, bo")
     assert import_mem0(opened(), as_json(MEM0), user_id="bo").hints == []
+    memory = opened()
+    assert [len(import_mem0(memory, as_json(MEM0)).hints) for _ in range(2)] == [1, 0]
     assert import_mem0(opened(), as_json(MEM0[:1])).hints == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.records import Record, Space
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import SqliteBackend, zeroing
 from memwell.storage.sqlite.backup import back_up
 from memwell.storage.sqlite.zeroing import zeroed, zeroing_vfs
 
@@ -147,3 +147,14 @@ def test_a_reader_of_another_process_delays_it_and_the_store_says_so(tmp_path: P
             reader.communicate()
         assert store.scrub()
         assert not [file for file in tmp_path.iterdir() if b"bird" in file.read_bytes()]
+
+
+def test_a_file_that_is_too_large_to_be_zeroed_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(zeroing, "_MOST_PAGES", 10)
+    with SqliteBackend(tmp_path / "app.db") as store:
+        crowd(store, 200)
+        assert store.scrub()
+    assert "the file is over 64 GiB" in caplog.text
+    assert dirty(tmp_path / "app.db")

@@ -290,6 +290,7 @@ def _uneven(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, .
 
 
 _DEEPEST = 200
+_TOO_DEEP = f"its JSON is nested too deep: at most {_DEEPEST} levels of lists and objects are read"
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=[a-z]|$)")
 _MOST_BAD_LINES = 0.5
 
@@ -338,14 +339,14 @@ def _decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise UnreadableDocument("its JSON is nested too deep") from None
+        raise UnreadableDocument(_TOO_DEEP) from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         pass
     try:
         # Slower, but it accepts NaN.
         return json.loads(text, parse_int=_whole_number)
     except RecursionError:
-        raise UnreadableDocument("its JSON is nested too deep") from None
+        raise UnreadableDocument(_TOO_DEEP) from None
     except ValueError as error:
         raise UnreadableDocument(f"it is no JSON: {error}") from None
 
@@ -386,7 +387,7 @@ def _leaves(value: Any) -> Iterator[str]:
     while stack:
         path, item = stack.pop()
         if len(path) > _DEEPEST:
-            raise UnreadableDocument("its JSON is nested too deep")
+            raise UnreadableDocument(_TOO_DEEP)
         if isinstance(item, dict):
             inner = cast("dict[str, Any]", item)
             stack.extend(((*path, _json_in_words(key)), part) for key, part in reversed(inner.items()))

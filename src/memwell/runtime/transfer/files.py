@@ -28,7 +28,7 @@ from memwell.messages import Message, encode_message
 from memwell.records import Page, Record, Space, Thread
 from memwell.storage.files import sync
 from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo
-from memwell.values import new_id
+from memwell.values import TOO_DEEP, new_id
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with how much is done and of how much, None when that is not known: bytes when reading, lines when writing."""
@@ -129,9 +129,10 @@ class ImportCounts:
         return self._failed
 
     def report(self) -> Imported:
-        """The report."""
+        """The report, with its notes in the order of the file."""
+        skipped, problems = (sorted(notes, key=lambda one: one.number) for notes in (self._skipped, self._problems))
         hints = [f"a time in the future became that of the import: {self._future:,}"] if self._future else []
-        return Imported(self._format, self._counts, self._known, self._skipped, self._problems, self._failed, hints)
+        return Imported(self._format, self._counts, self._known, skipped, problems, self._failed, hints)
 
 
 FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -155,7 +156,7 @@ _SMALL = 1 << 16
 _CHUNK = 1 << 16
 _PROGRESS_EVERY = 1 << 18
 _BOM = b"\xef\xbb\xbf"
-_DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, OverflowError)
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, ValueError, OverflowError)
 
 
 class Piece(NamedTuple):
@@ -371,6 +372,8 @@ def decoded(data: bytes, kind: Any = Any) -> Any:
     """JSON decoded as a type. Raises ``InvalidInput`` when it is malformed, nested too deep, or of another type."""
     try:
         return msgspec.json.decode(data, type=kind)
+    except RecursionError:
+        raise InvalidInput(f"it is {TOO_DEEP}") from None
     except _DECODE_ERRORS as error:
         raise InvalidInput(f"not what belongs here: {error}") from error
 

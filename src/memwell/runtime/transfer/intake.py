@@ -33,7 +33,7 @@ from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Pie
 from memwell.storage.protocols import Backend
 from memwell.tokens import counted
 from memwell.transcript.text import speaker
-from memwell.values import as_utc, check_text, check_type, shown
+from memwell.values import TOO_DEEP, as_utc, check_text, check_type, shown
 
 _PAGE = 500
 _EMBEDDER = "embedder"
@@ -381,7 +381,7 @@ class Intake:
 
 
 def _too_deep() -> InvalidInput:
-    return InvalidInput("it is nested too deep")
+    return InvalidInput(f"it is {TOO_DEEP}")
 
 
 def derived_id(source: str, *parts: object) -> str:

@@ -240,8 +240,8 @@ def import_mem0(
     """Import the memories of mem0, of one user or of all.
 
     ``created_at`` becomes the time, ``run_id`` the session, ``expiration_date`` the expiry; all other fields are in the
-    metadata under ``mem0``. The memories of several users go into one space, and a hint says so; ``user_id`` imports
-    those of one. Raises ``FileError`` when the file cannot be read.
+    metadata under ``mem0``. The memories of several users go into one space, and a hint says so when some are new;
+    ``user_id`` imports those of one. Raises ``FileError`` when the file cannot be read.
     """
     intake = Intake(as_memory(memory), "mem0", strict=strict)
     owners: set[str] = set()
@@ -256,7 +256,7 @@ def import_mem0(
         return (found,)
 
     done = intake.take_file(file, partial(items, keys=("results", "memories")), read, progress)
-    if user_id is None and len(owners) > 1:
+    if user_id is None and len(owners) > 1 and done.new:
         hint = (
             f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
         )

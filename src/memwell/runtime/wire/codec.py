@@ -15,6 +15,7 @@ import msgspec.inspect as shapes
 from memwell import errors
 from memwell.errors import AccessDenied, Busy, InvalidInput, MemwellError, UnreadableDocument
 from memwell.records import Space, Vector
+from memwell.values import TOO_DEEP
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ def decode(data: bytes, type_: type[T] | Any) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NotJson(f"this is not JSON in UTF-8: {error}") from None
     except RecursionError:
-        raise NotJson("the JSON is nested too deeply") from None
+        raise NotJson(f"the JSON is {TOO_DEEP}") from None
 
 
 def _decoded_as(data: bytes, type_: Any) -> Any:

@@ -32,6 +32,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import as_moment
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.runtime.wire.table import OPERATIONS
+from memwell.values import TOO_DEEP
 
 T = TypeVar("T")
 _MOST_AT_ONCE = 16
@@ -345,7 +346,7 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise InvalidInput(f"wrong arguments for {self.name}: {error}") from None
         except RecursionError:
-            raise InvalidInput(f"wrong arguments for {self.name}: they are nested too deep") from None
+            raise InvalidInput(f"wrong arguments for {self.name}: they are {TOO_DEEP}") from None
 
 
 def arguments(only: bool = True, /, **fields: tuple[Any, ...]) -> Any:

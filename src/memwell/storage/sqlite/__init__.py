@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -32,6 +33,7 @@ from memwell.storage.sqlite.encryption import (
     new_salt,
 )
 from memwell.storage.sqlite.index import SqliteIndex
+from memwell.storage.sqlite.kept_log import take_up_log
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
     ENTRY,
@@ -47,7 +49,10 @@ from memwell.storage.sqlite.schema import (
     spaces_after,
 )
 from memwell.storage.sqlite.words import Words
+from memwell.storage.sqlite.zeroing import is_too_large
 from memwell.values import check_text, shown
+
+_logger = logging.getLogger("memwell.storage")
 
 # Facts: sizes, counts, and the state of the indexes
 
@@ -226,6 +231,7 @@ class SqliteBackend(Backend):
         _check_library()
         _check_place(self.path)
         self._secret = Secret.of(chosen)
+        take_up_log(str(self.path))
         self._connections = Connections(
             str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs, secret=self._secret
         )
@@ -282,6 +288,9 @@ class SqliteBackend(Backend):
             raise BackendError("a store cannot be scrubbed inside its own transaction")
         super().scrub()
         self._index.scrub()
+        [(page,)] = self._connections.read(lambda session: session.rows("PRAGMA page_size"))
+        if self._secret is None and is_too_large(self.path.stat().st_size, page):
+            _logger.warning("the file is over 64 GiB: copies of erased rows may stay in the unused part of its pages")
         if self._secret is not None or self._connections.read(is_zeroed):
             return self._connections.empty_log()
         # A store of an older memwell. From now on every page is zeroed when it is written.

@@ -242,7 +242,7 @@ def _unwritable(file: Path, error: OSError) -> FileError:
 
 
 def _remove_journals(file: Path) -> None:
-    for ending in ("-wal", "-shm", "-journal"):
+    for ending in ("-wal", "-log", "-shm", "-journal"):
         Path(f"{file}{ending}").unlink(missing_ok=True)
 
 

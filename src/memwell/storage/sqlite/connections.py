@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import struct
 import threading
 import time
 import weakref
@@ -34,6 +33,7 @@ from memwell.errors import (
 )
 from memwell.storage.files import create_private
 from memwell.storage.sqlite.encryption import CREATE, SALT, FileKey, Secret, check_secret, encrypted_store, first_page
+from memwell.storage.sqlite.kept_log import CHECKSUM, drop_log, keep_log, page_checksum
 from memwell.storage.sqlite.zeroing import zeroing_vfs
 from memwell.values import drawn_between
 
@@ -266,7 +266,6 @@ _FORK_PATIENCE_S = 5.0
 # copied or changed since (which writes the first page, and no checksum), is used without.
 
 _CHECKSUMS = "cksmvfs"
-_RESERVED = 8
 _HEADER = 100
 _MOST_PAGE = 65_536
 _LOOKS_S = (0.001, 0.004, 0.0)
@@ -316,7 +315,7 @@ def connect(
         )
     connection = apsw.Connection(place, flags=flags, vfs=zeroing_vfs(vfs) if zeroing else vfs)
     if vfs is not None and not page:
-        connection.reserve_bytes("main", _RESERVED)
+        connection.reserve_bytes("main", CHECKSUM)
     return connection
 
 
@@ -324,26 +323,16 @@ def has_checksums(path: Path, page: bytes | None = None) -> bool:
     """Whether the pages of a file have checksums. ``page`` is its first page, if that was read already."""
     for wait_s in _LOOKS_S:
         page = first_page(path) if page is None else page
-        if len(page) < _HEADER or page[20] != _RESERVED:
+        if len(page) < _HEADER or page[20] != CHECKSUM:
             return False
         size = int.from_bytes(page[16:18], "big")
         page = page[: _MOST_PAGE if size == 1 else size]
-        if _checksum(page[:-_RESERVED]) == page[-_RESERVED:]:
+        if page_checksum(page[:-CHECKSUM]) == page[-CHECKSUM:]:
             return True
         # Another process may have been writing this page.
         time.sleep(wait_s)
         page = None
     return False
-
-
-def _checksum(data: bytes) -> bytes:
-    """The checksum of a page's content, as SQLite's checksum VFS has it."""
-    first = second = 0
-    numbers = struct.unpack(f"<{len(data) // 4}I", data)
-    for one, two in zip(numbers[::2], numbers[1::2], strict=True):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + two + first) & 0xFFFFFFFF
-    return struct.pack("<II", first, second)
 
 
 class Session:
@@ -462,6 +451,7 @@ class Connections:
         self._secret = secret
         self._busy_timeout_s = busy_timeout_s
         self._vfs = vfs
+        self._keeps_log = vfs is None and secret is None
         self.closed = False
         self._abandoned: list[object] = []
         self._reset()
@@ -614,6 +604,8 @@ class Connections:
                 raise BackendError(f"the store {self.path!r} is closed")
             self._writer = self.open_session()
             self._writer.connection.set_wal_hook(self._note_frames)
+            if self._keeps_log:
+                keep_log(self.path)
         return self._writer
 
     # The log
@@ -742,6 +734,7 @@ class Connections:
             if not self._close_with_log():
                 self._close_idle()
                 self._close_log()
+            drop_log(self.path)
         finally:
             self.writers.hand_on()
 
@@ -761,7 +754,8 @@ class Connections:
             if Path(self.path).exists():
                 session = self.open_session(zeroing=True)
                 try:
-                    session.one("PRAGMA schema_version")
+                    # Where another program has it open, that one would copy the rest, without checksums.
+                    session.rows("PRAGMA wal_checkpoint(PASSIVE)")
                 finally:
                     session.close()
 

@@ -23,6 +23,11 @@ size, 64 GiB, is written as it is.
 """
 
 
+def is_too_large(file: int, page: int) -> bool:
+    """Whether a file of this size is written as it is, for pages of this size."""
+    return file >= _MOST_PAGES * page
+
+
 def zeroed(page: bytes, offset: int) -> bytes:
     """A page of a B-tree with zeros in its gap; any other page as it is."""
     start = 0 if offset else _HEADER
@@ -42,7 +47,7 @@ class _File(apsw.VFSFile):
         self._size = self.xFileSize()
 
     def xWrite(self, data: Any, offset: int) -> None:
-        super().xWrite(zeroed(data, offset) if self._size < _MOST_PAGES * len(data) else data, offset)
+        super().xWrite(data if is_too_large(self._size, len(data)) else zeroed(data, offset), offset)
 
 
 class _Zeroing(apsw.VFS):

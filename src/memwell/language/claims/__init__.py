@@ -178,6 +178,8 @@ _NICKNAMES = re.compile(
     r"\b(?:calls? me|nicknam\w+|goe?s? by|knows? me as)\b[^,.;]*\Z|(?:[叫喊]我|称呼?我|外号|绰号|小名)[^，。]*\Z",
     re.IGNORECASE,
 ).search
+_NOW = re.compile(r"\s+(?:now|these days|from now on)\b", re.IGNORECASE).match
+"""Who goes by a name now has changed it."""
 _LONGEST_RUN = 2_000
 _LONGEST_BARE, _MOST_BARE_WORDS = 80, 4
 
@@ -308,7 +310,8 @@ def _agreeing(stated: Mapping[tuple[str, str, str], Claim], text: str, speaker: 
 
 def _specified(claim: Claim, text: str, stated: Iterable[tuple[str, str, str]]) -> Claim:
     """The claim: a nickname as one, and the end of a plan with the words in which that was stated, without its time."""
-    if claim.relation == "name" and _NICKNAMES(text, claim.start, text.rfind(claim.object, 0, claim.end)):
+    at = text.rfind(claim.object, 0, claim.end) if claim.relation == "name" else -1
+    if at >= 0 and _NICKNAMES(text, claim.start, at) and not _NOW(text, at + len(claim.object)):
         return msgspec.structs.replace(claim, confidence=NICKNAME)
     if claim.relation != "plans" or not claim.negated:
         return claim

@@ -46,6 +46,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "{a} {o}{b}",
         ),
         (
+            " new ",
+            rf"\b[Tt]hat['’]?s (?:us|me) (?:all |finally |now )*(?:moved |settled )?(?:in|into) (?:the|our|my) new (?:place|house"
+            rf"|home|flat|apartment) in {_PLACE}",
+            "I moved to {o}",
+        ),
+        (
             "where",
             rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
             r"(?:live|grew up|was born))\b",

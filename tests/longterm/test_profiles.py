@@ -68,6 +68,13 @@ def test_topics_are_words_of_several_records() -> None:
     assert "peanuts" not in topics
 
 
+def test_a_secret_is_no_topic() -> None:
+    found = made(["the wifi password is sunflowers", "my pin is four two seven one", "sunflowers need the sun"])
+    assert {one.word for one in found.keywords}.isdisjoint(("password", "four", "seven", "pin", "wifi"))
+    assert [one.word for one in made(["我的密码是向日葵"]).keywords] == []
+    assert "sunflowers" in {one.word for one in made(["I grow sunflowers"]).keywords}
+
+
 def test_moods_go_by_month() -> None:
     moods = {one.month: one for one in made(TEXTS).moods}
     assert list(moods) == sorted(moods)

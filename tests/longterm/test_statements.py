@@ -235,6 +235,33 @@ def test_a_name_is_found_where_an_earlier_version_stored_it(memory: Memory, monk
     assert told(memory, "Dana Fox") == [("age", "31"), ("lives_in", "Rome")]
 
 
+@pytest.mark.parametrize("speaker", ["", "kim"])
+def test_who_says_their_name_is_found_by_it(backend: Backend, speaker: str):
+    memory = memory_of(backend, "My name is Zoë. I live in Lyon.", "Bo lives in Bern.", speaker=speaker)
+    for asked in ("Zoë", speaker or "user"):
+        assert told(memory, asked) == [("lives_in", "Lyon"), ("name", "Zoë")], asked
+    assert told(memory, "Bo") == [("lives_in", "Bern")]
+
+
+def test_a_name_that_two_have_finds_neither(backend: Backend):
+    memory = memory_of(backend, "My name is Zoë. I live in Lyon.", speaker="kim")
+    memory.remember("My name is Zoë. I live in Oslo.", speaker="lee", time=SAID)
+    assert told(memory, "Zoë") == []
+
+
+def test_who_goes_by_another_name_now_is_found_by_both(backend: Backend):
+    memory = memory_of(backend, "My daughter is called Maxine. She goes by Max now. Maxine plays chess.")
+    assert told(memory, "Max") == told(memory, "Maxine") == [("hobby", "chess"), ("name", "Max")]
+
+
+def test_the_only_pet_of_a_kind_is_found_by_the_kind(backend: Backend):
+    memory = memory_of(backend, "I have a dog called Rex and a cat called Tim.", "我养了一只兔子，叫雪球。")
+    assert told(memory, "my dog") == told(memory, "the dog") == told(memory, "Rex") == [("kind", "dog")]
+    assert told(memory, "我的兔子") == [("kind", "兔子")]
+    memory.remember("I have a dog called Ben.", time=SAID)
+    assert told(memory, "my dog") == []
+
+
 def test_a_long_name_has_no_other_spellings():
     assert "anna" in set(spellings("ana"))
     assert len(list(spellings("a" * 40))) > 1_000

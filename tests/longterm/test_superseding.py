@@ -128,6 +128,7 @@ BOTH_TRUE = [
     ("爸爸收集邮票。", "爸爸买了一张邮票。", "爸爸收集什么？"),
     ("I play the piano.", "I had the piano tuned.", "What instrument do I play?"),
     ("My best friend is Lou.", "Lou moved to Leeds.", "Who is my best friend?"),
+    ("Tom lives in Leeds.", "The meeting with Tom is now on Monday.", "Where does Tom live?"),
     ("Our landlord is Mr Pires.", "Mr Pires sent a plumber round.", "Who is our landlord?"),
     ("我们房东是皮先生。", "皮先生叫了个水管工过来。", "我们房东是谁？"),
     ("Rex is a border collie.", "Rex died last week.", "What breed is Rex?"),

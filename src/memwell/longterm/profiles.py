@@ -14,7 +14,7 @@ from typing import TypeGuard, cast
 import msgspec
 
 from memwell.language.asking import is_question
-from memwell.language.claims import FAVOURITE, USER, relation_of
+from memwell.language.claims import FAVOURITE, USER, is_secret, relation_of
 from memwell.language.claims.relations import CHINESE_FAVOURITES
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
@@ -242,13 +242,14 @@ def _add(held: dict[str, _Occurrences], word: str, record: Record, weight: float
 
 
 def _words(record: Record) -> Iterable[tuple[str, float]]:
-    """The keywords given with the record, or those of its text."""
+    """The keywords given with the record, or those of its text, unless that speaks of a secret."""
     given = _metadata(record).get("keywords")
     if isinstance(given, list):
         words = {word.casefold(): word for word in cast("list[object]", given) if _is_word(word)}
         # They are given with the weightiest first.
         return [(word, 1 / (place + 1)) for place, word in enumerate(list(words.values())[:_WORDS_OF_A_RECORD])]
-    return [(found.word, found.score) for found in keywords(record.text, limit=_WORDS_OF_A_RECORD)]
+    found = () if is_secret("", record.text) else keywords(record.text, limit=_WORDS_OF_A_RECORD)
+    return [(one.word, one.score) for one in found]
 
 
 def _metadata(record: Record) -> Mapping[str, object]:

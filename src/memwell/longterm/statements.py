@@ -427,7 +427,7 @@ class Subjects:
         name = checked_name(subject)
         if name == USER:
             return [name]
-        found = self._known_as(name) or self._of_speaker(name) or self._speaker_called(name)
+        found = self._known_as(name) or self._of_speaker(name) or self._called(name) or self._pet(name)
         return found or self._known_as(self._only_similar(name, misspelt=misspelt)) or [name]
 
     def _known_as(self, name: str) -> list[str]:
@@ -473,10 +473,28 @@ class Subjects:
                 owners.add(name_key(owned["owner"]) if owned else one)
         return self._known_as(f"{owners.pop()}'s {kin}") if len(owners) == 1 else []
 
-    def _speaker_called(self, name: str) -> list[str]:
-        """The user, where this is their name, or the first of their names."""
+    def _called(self, name: str) -> list[str]:
+        """Who said that this is their name: the user, also by the first of their names, or the only other one."""
         called = {name_key(one.object) for one in _standing(self._statements.group(prefix_of_name(USER, "name")))}
-        return [USER] if any(f"{one} ".startswith(f"{name} ") for one in called) else []
+        if any(f"{one} ".startswith(f"{name} ") for one in called):
+            return [USER]
+        questions = self._statements.questions_about(name, _SUBJECTS_READ)
+        own = [one for one in questions if one.split("/")[3] == "name"]
+        stated = [one for question in own for one in _standing(self._statements.group(question))]
+        who = {name_key(one.subject) for one in stated if name_key(one.object) == name}
+        return list(who) if len(who) == 1 else []
+
+    def _pet(self, name: str) -> list[str]:
+        """The name of the only pet of a kind that someone has: *my dog*."""
+        owner, kind = owner_and_kin(name)
+        pets = {name_key(one.object) for one in _standing(self._statements.group(prefix_of_name(owner, "pet")))}
+        of_kind = [
+            pet
+            for pet in pets
+            for one in _standing(self._statements.group(prefix_of_name(pet, "kind")))
+            if name_key(one.object).endswith(kind)
+        ]
+        return of_kind if len(of_kind) == 1 else []
 
     def _relatives(self, owner: str, words: tuple[str, ...]) -> list[str]:
         """The subjects that are called someone's relative, in the order of the words."""

@@ -444,7 +444,18 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if changes_another(later.stated, now, before) or _keeps_name(newer, older):
         return False
+    if before and not now and not earlier.numbers and _IS_ON(later.stated) is not None:
+        # What is on another day now says nothing of a fact that has no day: "The meeting with Tom is now on Monday".
+        return False
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
+
+
+_IS_ON = re.compile(
+    r"\b(?:is|are|was|been|moved|changed|rescheduled)\b[^,.;]*"
+    r"(?:\b(?:on|to|until|for) (?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|\bat \d)"
+    "|[改挪移推提][^，。；]{0,3}到[^，。；]{0,2}(?:周|星期|礼拜)[一二三四五六日天]",
+    re.IGNORECASE,
+).search
 
 
 def _keeps_name(newer: ComparedHit, older: ComparedHit) -> bool:

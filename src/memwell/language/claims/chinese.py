@@ -76,7 +76,7 @@ def chinese(sentence: str) -> Iterator[RuleMatch]:
     """The claims of a Chinese sentence; 我叫 Kevin is read as 我叫Kevin."""
     spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
     if not spaces:
-        yield from _Reading(sentence).read()
+        yield from clauses.each_named(sentence, _Reading(sentence).read())
         return
     kept = [at for at in range(len(sentence)) if at not in spaces]
     ends = [0, *(at + 1 for at in kept)]

@@ -6,9 +6,11 @@ Also the patterns of what is said of people: relatives, couples, pets, contacts,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from memwell.language.claims import chinese_objects as objects
 from memwell.language.claims.chinese_objects import H
+from memwell.language.claims.relations import RuleMatch
 from memwell.language.patterns import LazyPattern
 
 # Where clauses end, and what makes them state nothing.
@@ -399,3 +401,43 @@ def cleaned(sentence: str) -> str:
     )
     plain = DOCTOR(lambda said: "，" * len(said[0]), FULL_STOP("。", sentence))
     return without_quotes(plain) if QUOTE(plain) else plain
+
+
+# Names in a row.
+
+_AND = "(?:和|跟|与|、|还有)"
+_MORE_NAMES = LazyPattern(rf"(?:{_AND}(?!{_NO_PET_NAME})[{H}]{{2,4}}?)+{_ENDS}").match
+_IN_A_ROW = LazyPattern(rf"[{H}]{{2,4}}?(?:{_AND}[{H}]{{2,4}}?)+").fullmatch
+_EACH_NAME = LazyPattern(rf"{_AND}?(?P<name>[{H}]+?)(?={_AND}|\Z)").finditer
+_SEVERAL_KIN = LazyPattern(
+    rf"(?:我们家|我家|我)还?有[两俩二三四]个(?P<kin>{objects.KIN_WORDS})[，,：:]?\s*(?:分别|名字|是|叫)*"
+    rf"(?P<names>[{H}]{{2,3}}?(?:{_AND}[{H}]{{2,3}}?)+){_ENDS}"
+).finditer
+
+
+def each_named(text: str, found: Iterable[RuleMatch]) -> Iterator[RuleMatch]:
+    """The claims, with one for each pet and relative where several are named: 叫豆豆和咪咪, 两个哥哥，大伟和小军."""
+    for one in found:
+        if one.relation == "pet" and (row := _row(text, one.object_start, one.object_end)):
+            yield from (one._replace(object_start=first, object_end=last) for first, last in row)
+        elif (
+            one.relation == "kind"
+            and (at := text.find(one.subject)) >= 0
+            and (row := _row(text, at, at + len(one.subject)))
+        ):
+            yield from (one._replace(subject=text[first:last]) for first, last in row)
+        else:
+            yield one
+    for several in _SEVERAL_KIN(text):
+        relation = objects.KIN[several["kin"]].relation
+        for first, last in _row(text, *several.span("names")) if relation else ():
+            yield RuleMatch(relation, first, last, *several.span(), confidence=0.85)
+
+
+def _row(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The places of the names in a row that begins with a name; nothing for a single one."""
+    more = _MORE_NAMES(text, end)
+    words = text[start : end if more is None else more.end()]
+    if _IN_A_ROW(words) is None:
+        return []
+    return [(start + one.start("name"), start + one.end("name")) for one in _EACH_NAME(words)]

@@ -889,7 +889,7 @@ def _meant(
     relation = relation_left(frame.relation, text, places[0], subject)
     if relation == "owns" and text[slice(*places[0])].lower().rsplit(maxsplit=1)[-1] in PETS:
         relation = "pet"
-    if relation == "name" and not subject.is_speaker:
+    if relation == "name" and not subject.is_speaker and not (said.verb == "go" and subject.name):
         relation, subject = subject.relation if subject.kin else "", SPEAKER
     if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
         negated, places = True, [(retired.end(), places[0][1])]

@@ -318,6 +318,12 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             True,
         ),
         (
+            "new ",
+            r"\bI(?:['’]ve| have)(?: got)?(?P<o>) a new (?:girlfriend|boyfriend|partner)(?=\s*(?:\Z|[.!;]))",
+            "partner",
+            True,
+        ),
+        (
             "living",
             r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living\s*(?:\Z|[.!;])",
             "occupation",

@@ -911,8 +911,9 @@ def of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         return []
     places = names(text, called.end(), clause.end)
     names_it = any(word in called[0] for word in ("call", "name", "known", "goes", "answers"))
-    # Of one that has its name, "is" tells how it is: "My dog Rex is ill".
-    if not places or (not names_it and (pet.relation or not ENDS_NAME(text, places[-1][1]))):
+    # Of one that has its name, "is" tells how it is: "My dog Rex is ill"; so does a breed: "My cat is Siamese".
+    is_name = places and text[slice(*places[0])].lower() not in PETS | NATIONALITIES
+    if not places or (not names_it and (pet.relation or not is_name or not ENDS_NAME(text, places[-1][1]))):
         return []
     found: list[RuleMatch] = []
     for place in places:

@@ -175,9 +175,23 @@ class Timing(NamedTuple):
     end: int = -1
 
 
+_ON_THE = re.compile(r"(?<=\bon )the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)\b(?! of\b| floor\b)", re.IGNORECASE).search
+
+
+def _next_day(day: int, time: datetime) -> datetime | None:
+    """The end of the next day of a month with this number after a time; None for none."""
+    try:
+        found = next((one for ahead in range(62) if (one := time + timedelta(days=ahead)).day == day), None)
+        return found and found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    except OverflowError:
+        return None
+
+
 def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) -> Timing:
     """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
     named = _named(clause, time, lasting) if _HINT(clause) else None
+    if named is None and kind == PLAN and (found := _ON_THE(clause)) is not None:
+        return Timing(None, _next_day(int(found["day"]), time), *found.span())
     if named is None:
         # People say that something began when it is new, if nothing says that it is old.
         new = kind == STARTED and not _LONG_AGO(clause)

@@ -229,8 +229,6 @@ _PHRASES = {
     "new_values": ("{number} values", "{number} 个键值"),
     "new_blobs": ("{number} blobs", "{number} 个二进制对象"),
     "new_documents": ("{number} documents", "{number} 篇文档"),
-    "new_updates": ("{number} updates", "{number} 条更新"),
-    "new_forgotten": ("{number} forgotten", "{number} 条遗忘"),
     "input_not_utf8": (
         "The input is not UTF-8: line {line} cannot be read. Nothing was remembered.",
         "输入不是 UTF-8：第 {line} 行无法读取。没有记住任何内容。",
@@ -532,6 +530,11 @@ _PHRASES = {
         "存储 {path} 正被其他程序使用。请先停止它；没有改动任何内容。",
     ),
     # move
+    "move_counts": (
+        "{spaces} spaces, {threads} conversations, {messages} messages, {entries} entries, {records} records, "
+        "{blobs} blobs",
+        "{spaces} 个空间，{threads} 个会话，{messages} 条消息，{entries} 个键值，{records} 条记录，{blobs} 个二进制对象",
+    ),
     "move_internal": (", and {count} rows of memwell's own about them", "，另有 {count} 行 memwell 自身的数据"),
     "moved": (
         "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
@@ -637,7 +640,7 @@ def say(key: str, language: str | None = None, /, **values: object) -> str:
 
 
 _COUNTED = re.compile(
-    r"\{(\w+)\} ((?:earlier )?)(memories|aliases|facts|threads|messages|values|blobs|documents|updates|records|spaces|"
+    r"\{(\w+)\} ((?:earlier )?)(memories|aliases|facts|threads|messages|values|blobs|documents|records|spaces|"
     r"statements|steps|items|changes|rows|entries|key-value entries|conversations|versions)\b"
 )
 

@@ -15,6 +15,10 @@ from typing import NamedTuple, Self
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.claims.english_objects import NATIONALITIES
+from memwell.language.dates.chinese import DIGITS as HAN_DIGITS
+from memwell.language.dates.chinese import TENS as HAN_TENS
+from memwell.language.dates.chinese import WEEKDAYS as HAN_WEEKDAYS
+from memwell.language.dates.english import MONTH_NAMES, MONTHS, SMALL, TEENS, WEEKDAY_NAMES, WEEKDAYS
 from memwell.language.entities import (
     NOT_NAMES,
     ORGANISATION_ENDINGS,
@@ -27,7 +31,6 @@ from memwell.language.segment import query_terms, segment
 from memwell.longterm.candidates import weighted_terms
 
 _LOOKED_AT = 400
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _NUMBER_WORDS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|"
     "nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half|dozen|once|twice"
@@ -64,7 +67,7 @@ _GIVEN = {
         "由[^，。；]{1,16}(?:负责|管理|主持|保管|设计|担任|审批|处理|承担|审核)|师傅|先生|女士|小姐|老师|医生|经理|主任|总监"
     ),
     "time": re.compile(
-        rf"\b(?:{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|o.clock|noon|midnight|mornings?|afternoons?|evenings?|"
+        rf"\b(?:{'|'.join(MONTH_NAMES)}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|o.clock|noon|midnight|mornings?|afternoons?|evenings?|"
         r"nights?|weekdays?|weekends?|daily|weekly|monthly|yearly|spring|summer|autumn|winter|today|tomorrow|hours?|minutes?|"
         rf"(?:at|from|until|till|by) (?:{_NUMBER_WORDS})|"
         r"weeks?|months?|(?:1[5-9]|20)\d\d|\d{1,2}(?:st|nd|rd|th))\b|\d{1,2}:\d\d|\b\d{1,2} ?[ap]\.?m\b|"
@@ -114,12 +117,7 @@ _HAN_NAMED = re.compile(
     "第([〇零一二两三四五六七八九十百千万]+)|([〇零一二两三四五六七八九十百千万]+)[号楼层章班室届]|"
     "(?<![〇零一二两三四五六七八九十百千万])([〇零一二三四五六七八九]{4})年"
 )
-_HAN_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
+_ONES = (*SMALL, *TEENS)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _VALUES = {word: at for at, word in enumerate(_ONES)} | {word: 10 * at for at, word in enumerate(_TENS, start=2)}
 _ENGLISH_NUMBER = re.compile(
@@ -128,14 +126,12 @@ _ENGLISH_NUMBER = re.compile(
 _WEEKDAY = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)([一二三四五六日天1-7](?![年月天日次个\d]))", re.I
 )
-_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
 _MONTH = re.compile(
     # "may" and "march" are verbs too, unless they are written as names.
     r"\b((?i:january|february|april|june|july|august|september|october|november|december)|May|March)\b|"
     r"(?<![\d〇零一二三四五六七八九十百千万])(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?!卡|饼)"
 )
 _MAY_I = re.compile(r"\A\W*May (?!and |or |to |is |was |until )(?=[a-z]|I\b)")
-_MONTH_NAMES = _MONTHS.split("|")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _SHORT_NAME = re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b")
 _DATE = re.compile(r"(?<!\d)\d{4}[-/.](0?[1-9]|1[0-2])(?!\d)")
@@ -178,16 +174,16 @@ def _written(number: str) -> str:
 
 def _han_value(number: str) -> int:
     """The value of a Chinese number: 三十 is 30, 五百万 is 5000000, 二〇二三 is 2023."""
-    if not _HAN_UNITS.keys() & set(number) and "万" not in number:
-        return int("".join(str(_HAN_DIGITS[digit]) for digit in number))
+    if not HAN_TENS.keys() & set(number) and "万" not in number:
+        return int("".join(str(HAN_DIGITS[digit]) for digit in number))
     total, section, digit = 0, 0, None
     for char in number:
         if char == "万":
             total, section, digit = (total + section + (digit or 0)) * 10000, 0, None
-        elif unit := _HAN_UNITS.get(char):
+        elif unit := HAN_TENS.get(char):
             section, digit = section + (1 if digit is None else digit) * unit, None
         else:
-            digit = _HAN_DIGITS[char] or None
+            digit = HAN_DIGITS[char] or None
     return total + section + (digit or 0)
 
 
@@ -195,13 +191,11 @@ def _days(text: str) -> Iterator[str]:
     """The weekdays and months named in a text."""
     yield from (f"day {_day(found)}" for found in _WEEKDAY.finditer(text))
     for english, chinese in _MONTH.findall(text):
-        yield f"month {_MONTH_NAMES.index(english.lower()) + 1 if english else _month(chinese)}"
+        yield f"month {MONTHS[english.lower()] if english else _month(chinese)}"
 
 
 def _day(found: re.Match[str]) -> int:
-    if found[1]:
-        return next(at for at, name in enumerate(_DAYS) if name.startswith(found[1].lower()[:3]))
-    return int(found[2]) - 1 if found[2].isdigit() else "一二三四五六日".index(found[2].replace("天", "日"))
+    return WEEKDAYS[f"{found[1].lower()}day"] if found[1] else HAN_WEEKDAYS[found[2]]
 
 
 def _month(written: str) -> int:
@@ -223,9 +217,8 @@ def _days_meant(text: str) -> Iterator[str]:
 
 
 def _in_full(found: re.Match[str]) -> str:
-    months = (name for name in _MONTH_NAMES if name.startswith(found[0].lower()[:3]))
-    days = (f"{name}day" for name in _DAYS if name.startswith(found[0].lower()))
-    return (*months, *days)[0].title()
+    name = found[0].lower()
+    return (MONTH_NAMES[MONTHS[name] - 1] if name in MONTHS else WEEKDAY_NAMES[WEEKDAYS[name]]).title()
 
 
 def exact_things(question: str) -> frozenset[str]:

@@ -175,7 +175,7 @@ def written(target: FileLike) -> Generator[BinaryIO]:
     if not isinstance(target, str | os.PathLike):
         yield target
         return
-    with named(Path(target), "written"), _replacing(Path(target)) as file:
+    with written_by(Path(target), _private) as file:
         yield file
 
 
@@ -184,16 +184,23 @@ def written_by(path: Path, new: Callable[[Path], BinaryIO]) -> Generator[BinaryI
     """Like ``written``, with a file that ``new`` opens at a temporary path."""
     temporary = path.with_name(f".{path.name[:100]}.{new_id()}.part")
     with named(path, "written"):
+        if path.is_dir():
+            # Now, and not after everything is written.
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         try:
             with new(temporary) as file:
                 yield file
             sync(temporary)
             temporary.replace(path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+            temporary.unlink(missing_ok=True)
             raise
         sync(path.absolute().parent)
+
+
+def _private(path: Path) -> BinaryIO:
+    """A new file that only this user may read."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 @contextlib.contextmanager
@@ -207,26 +214,6 @@ def named(path: Path, done: str) -> Generator[None]:
         folder = path.absolute().parent
         reason = f"the folder {str(folder)!r} does not exist" if not folder.exists() else error.strerror or str(error)
         raise FileError(f"the file {str(path)!r} cannot be {done}: {reason}") from error
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Generator[BinaryIO]:
-    if path.is_dir():
-        # Now, and not after everything is written.
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-    # The new name, too.
-    sync(path.parent)
 
 
 # Temporary folders

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from memwell.runtime.transfer.moving import REFUSALS
 from memwell.settings import load_settings
 
 _PHRASES = {
@@ -307,27 +308,6 @@ _PHRASES = {
         "{url} ends with this command; name a store that stays.",
         "{url} 随本命令结束而消失；请指定能保留的存储。",
     ),
-    "move_same": (
-        "The source and the target are the same store, or one is a copy of the other's file.",
-        "来源与目标是同一个存储，或者其中一个是另一个文件的副本。",
-    ),
-    "move_unfinished": (
-        "The source is itself the unfinished copy of another store; finish that move first.",
-        "来源本身是另一个存储的未完成副本；请先完成那次搬移。",
-    ),
-    "move_other": (
-        "The target holds the copy of another store; name one that is empty.",
-        "目标存放着另一个存储的副本；请指定一个空的存储。",
-    ),
-    "move_holds": (
-        "The target already holds something else; name one that is empty or does not exist.",
-        "目标已有别的内容；请指定一个空的或尚不存在的存储。",
-    ),
-    "move_touched": (
-        "The target was written to since it became the copy of this store, and that would be lost. If it is in use "
-        "already, the move was done before; else name another target.",
-        "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
-    ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
         "A first process writes a conversation to {path} and is killed (kill -9) as soon as its last call has returned.",
@@ -629,6 +609,17 @@ _PHRASES = {
         "Warning: this store lives in memory and is gone when the service stops.",
         "注意：该存储只在内存中，服务停止后即消失。",
     ),
+}
+# The reasons of a refused move are said in English by the library.
+_MOVE_REFUSED = {
+    "same": "来源与目标是同一个存储，或者其中一个是另一个文件的副本。",
+    "unfinished": "来源本身是另一个存储的未完成副本；请先完成那次搬移。",
+    "other": "目标存放着另一个存储的副本；请指定一个空的存储。",
+    "holds": "目标已有别的内容；请指定一个空的或尚不存在的存储。",
+    "touched": "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
+}
+_PHRASES |= {
+    f"move_{code}": (f"{reason[0].upper()}{reason[1:]}.", _MOVE_REFUSED[code]) for code, reason in REFUSALS.items()
 }
 
 

@@ -241,7 +241,6 @@ class DocumentStore:
         self.space = space
         self.clock = clock
         self.vectors = ChunkVectors(backend, space, embedder, wanted_embedder)
-        self.uncache: Callable[[list[str], list[str]], int] | None = None
         self._notify = notify
         self._gate = Gate()
 
@@ -453,9 +452,7 @@ class DocumentStore:
         """Remove documents; returns how many existed. ``scrub`` removes their traces from the files."""
         removed = 0
         for id_ in dict.fromkeys(ids):
-            manifest = self.manifest(id_)
-            if manifest is not None:
-                self._forget_texts(manifest)
+            if self.manifest(id_) is not None:
                 with self.backend.transaction():
                     is_gone, left = self._remove(id_)
                     note_erasure(self.backend)
@@ -508,12 +505,6 @@ class DocumentStore:
             return self._remove_chunks(before)
         self.backend.index.delete(self.space, chunk_ids(before)[after.document.chunks :])
         return None
-
-    def _forget_texts(self, manifest: Manifest) -> None:
-        """Remove the texts of a document from caches of vectors."""
-        if self.uncache is not None:
-            ids = list(chunk_ids(manifest))
-            self.uncache(ids, [record.text for record in self.backend.index.get(self.space, ids)])
 
     # Chunks
 

@@ -268,7 +268,9 @@ class Answerer:
         if self._known:
             return [Quote((one.text.strip(),), one) for one in self._known]
         having = self._having()
-        if not having or not self._needs or (self._before and not self._is_about(self._asks)):
+        # What is only about earlier messages does not answer.
+        about = not self._before or any(self._holds(hit, self._asks) for hit in self._looked_at)
+        if not having or not self._needs or not about:
             return []
         # A pronoun is near to no name: of what was said, the words decide then.
         by_meaning = (self._of_documents or not has_pronoun(self._asks)) and decides_by_meaning(
@@ -329,10 +331,6 @@ class Answerer:
             # It may be spelt in another way, as 3月 for 三月, which the words do not show.
             covered = max(covered, self._rest.covered(place))
         return covered + (0.0 if near is None else _NEARNESS * max(near.value, 0.0))
-
-    def _is_about(self, question: str) -> bool:
-        """Whether the passages are about the question itself, and not only about earlier messages."""
-        return any(self._holds(hit, question) for hit in self._looked_at)
 
     def _holds(self, hit: Found, question: str) -> bool:
         own = self._needs_of(question)
@@ -890,16 +888,12 @@ def _parts(message: int, text: str) -> Iterator[_Part]:
     """A message, cut before each sentence that names whom it is about; others go on about the same."""
     spans = list[tuple[int, int]]()
     for start, end, sentence in sentences(text):
-        if spans and not _names_someone(sentence):
+        if spans and statement(sentence).holders == _ME and not _SPEAKS_OF_ME.search(sentence):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
     for start, end in spans:
         yield _Part(message, start, end, text[start:end])
-
-
-def _names_someone(sentence: str) -> bool:
-    return statement(sentence).holders != _ME or _SPEAKS_OF_ME.search(sentence) is not None
 
 
 def _runs(parts: Sequence[_Part]) -> list[list[_Part]]:

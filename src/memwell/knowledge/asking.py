@@ -807,20 +807,15 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
     han = _HOW_OFTEN.sub(r" \1 ", question.replace(_HOW_MUCH, " "))
     telling_han = QUESTION_WORDS_ZH.sub(" ", _ASKING_FIRST.sub(" ", han))
     for run in _HAN.findall(telling_han):
-        needs += map(_priced, _of_run(run, synonyms))
+        needs += (_or_met_by(_PRICE, _PRICE_TERMS, need) for need in _of_run(run, synonyms))
     if _HOW_MUCH in question:
         needs.append(_MONEY)
-    return [_callable(need) if calls else need for need in dict.fromkeys(needs)]
+    return [_or_met_by(_PHONE, _PHONE_TERMS, need) if calls else need for need in dict.fromkeys(needs)]
 
 
-def _callable(need: Need) -> Need:
-    """A phone number meets the need for a phone."""
-    return need._replace(others=(*need.others, (_PHONE,))) if _PHONE_TERMS.intersection(need.terms) else need
-
-
-def _priced(need: Need) -> Need:
-    """An amount of money meets the need for a price."""
-    return need._replace(others=(*need.others, (_PRICE,))) if _PRICE_TERMS.intersection(need.terms) else need
+def _or_met_by(mark: str, terms: frozenset[str], need: Need) -> Need:
+    """A need for one of the terms, which what the mark stands for meets too: a phone number, an amount of money."""
+    return need if terms.isdisjoint(need.terms) else need._replace(others=(*need.others, (mark,)))
 
 
 def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> list[Need]:
@@ -861,11 +856,9 @@ def _forms(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(form for word in words if (form := tuple(query_terms(word))))
 
 
-def _other_forms() -> dict[str, tuple[str, ...]]:
-    """The other forms of words whose forms share no stem."""
-    rows = [row.split() for row in _IRREGULAR.split(";")]
-    return {word: tuple(other for other in row if other != word) for row in rows for word in row}
-
-
-OTHER_FORMS = _other_forms()
+OTHER_FORMS = {
+    word: tuple(other for other in row if other != word)
+    for row in map(str.split, _IRREGULAR.split(";"))
+    for word in row
+}
 """The other forms of English words whose forms share no stem: *mice* of *mouse*."""

@@ -363,7 +363,8 @@ class DocumentStore:
         records = self._records(document, parsed, chunking)
         given = Given(records, self.vectors.embedder is None, None)
         if embed:
-            given = self.vectors.given(records, self._chunks_of(document.id))
+            known = self.manifest(document.id)
+            given = self.vectors.given(records, () if known is None else chunk_ids(known))
         given, staged = self._staged(document, given)
         with self.backend.transaction():
             document, left = self._write(document, parsed, chunking, given, staged, origin=origin, stamp=stamp)
@@ -507,10 +508,6 @@ class DocumentStore:
         return None
 
     # Chunks
-
-    def _chunks_of(self, id_: str) -> list[str]:
-        manifest = self.manifest(id_)
-        return [] if manifest is None else chunk_ids(manifest)
 
     def _records(self, document: Document, parsed: Parsed, chunking: Chunking) -> list[Record]:
         """The chunks of a document. Raises ``InvalidInput`` when it has no text."""

@@ -123,11 +123,6 @@ class ImportCounts:
             del self._skipped[skipped:]
             raise
 
-    @property
-    def failed(self) -> int:
-        """How many problems there were so far."""
-        return self._failed
-
     def report(self) -> Imported:
         """The report."""
         hints = [f"a time in the future became that of the import: {self._future:,}"] if self._future else []
@@ -457,9 +452,8 @@ def _next_limit(limit: int, weight: int) -> int:
 
 def spaces_of(backend: Backend) -> Iterator[Space]:
     """Every space except ``MOVING``, in the order of their paths."""
-    for space in _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0):
-        if space != MOVING:
-            yield space
+    found = _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0)
+    return (space for space in found if space != MOVING)
 
 
 def entries_of(backend: Backend, space: Space) -> Iterator[Entry]:

@@ -457,12 +457,9 @@ def attached_lines(raw: RawMemory) -> Iterator[BlobLine | FeaturesLine]:
 
 def space_blob_lines(raw: RawMemory) -> Iterator[BlobLine]:
     """The blobs of the space itself that messages name, each once."""
-    seen: set[str] = set()
-    for info in threads_of(raw.backend, raw.space):
-        for digest in _named_by_thread(raw, info):
-            if digest not in seen:
-                seen.add(digest)
-                yield from _blob_line(raw, raw.space, digest)
+    named = (_named_by_thread(raw, info) for info in threads_of(raw.backend, raw.space))
+    for digest in dict.fromkeys(chain.from_iterable(named)):
+        yield from _blob_line(raw, raw.space, digest)
 
 
 def thread_blob_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[BlobLine]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -33,7 +32,6 @@ def test_the_demonstration_shows_what_survives(
     folder = tmp_path / f"{'long' * 50}"
     folder.mkdir()
     path = folder / "it's a demo.db"
-    monkeypatch.setattr(sys, "argv", ["__main__.py"])
     if language == "zh":
         # That a process is killed and another reads what it left is seen in the other language.
         monkeypatch.setattr(demo, "_child", demonstrated_here)
@@ -58,7 +56,7 @@ def test_the_demonstration_shows_what_survives(
 def assert_work(lines: list[str], command: Run) -> None:
     """The commands that the demonstration ends with can be given as they stand there."""
     for line in lines:
-        name, *arguments = shlex.split(line.removeprefix("   python -m"))
+        name, *arguments = shlex.split(line)
         assert name == "memwell"
         assert command(*arguments).code == 0, line
 
@@ -90,31 +88,6 @@ def test_a_place_without_a_store_is_refused_before_the_show(tmp_path: Path, comm
     result = command("demo", "--language", "fr")
     assert (result.code, result.out) == (1, "")
     assert "'fr'" in result.err
-
-
-@pytest.mark.parametrize(
-    ("argument", "known", "said"),
-    [
-        ("/usr/lib/python3/site-packages/memwell/__main__.py", False, "python -m memwell"),
-        ("/opt/venv/bin/memwell", True, "memwell"),
-        ("/opt/venv/bin/memwell", False, "/opt/venv/bin/memwell"),
-        ("/my venv/bin/memwell", False, "'/my venv/bin/memwell'"),
-    ],
-)
-def test_it_names_the_command_as_it_was_called(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    argument: str,
-    known: bool,
-    said: str,
-):
-    monkeypatch.setattr(sys, "argv", [argument])
-    monkeypatch.setattr("shutil.which", lambda name: argument if known else None)
-    # What the two processes do is seen elsewhere; here they need not be started.
-    monkeypatch.setattr(demo, "_child", demonstrated_here)
-    assert demo.run_demo(console(width=120), tmp_path / "x.db", "en")
-    assert f"\n   {said} threads --store " in capsys.readouterr().out
 
 
 def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -28,8 +28,6 @@ from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.messages import ai, human
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record, Space, Thread
-from memwell.runtime.transfer import MoveRefused
-from memwell.runtime.transfer.moving import _REFUSALS as MOVE_REFUSALS
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.composed import Attached, ComposedBackend
@@ -341,12 +339,6 @@ def test_what_would_destroy_something_is_refused(run: Run, tmp_path: Path):
     assert run("move", "nowhere.db", "new.db").code == 1
     assert not (tmp_path / "nowhere.db").exists()
     assert "service" in run("move", "app.db", "http://memory.example").err
-
-
-def test_every_refusal_of_a_move_has_words_in_both_languages():
-    for code in MOVE_REFUSALS:
-        assert say(f"move_{code}", "en").rstrip(".").lower() == str(MoveRefused(code)).lower()
-        assert say(f"move_{code}", "zh") != say(f"move_{code}", "en")
 
 
 # Followers

@@ -572,11 +572,8 @@ def test_a_rule_for_another_case_is_no_answer(question: str, known: bool):
     assert _local(RENTAL).answer(question).supported is known
 
 
-PUMPS = (
-    "The pump A300 weighs 14 kilograms. The warranty on the A200 is five years. Visitors park behind the building. "
-    "The cook is allergic to nuts."
-)
-BOOKS = "店长是刘洋。咖啡区早上九点开门。\n\n精装版《山海》售价一百二十元。平装版《江河》有三百二十页。"
+PUMPS = "The pump A300 weighs 14 kilograms. The warranty on the A200 is five years. The cook is allergic to nuts."
+BOOKS = "精装版《山海》售价一百二十元。平装版《江河》有三百二十页。"
 
 
 @pytest.mark.parametrize(
@@ -584,14 +581,11 @@ BOOKS = "店长是刘洋。咖啡区早上九点开门。\n\n精装版《山海�
     [
         (PUMPS, "What does the A300 weigh?", True), (PUMPS, "How much does the A200 weigh?", False),
         (PUMPS, "How long is the warranty on the A200?", True), (PUMPS, "How long is the warranty on the A300?", False),
-        (PUMPS, "Where do visitors park?", True), (PUMPS, "Where do employees park?", False),
         (PUMPS, "Is the cook allergic to nuts?", True), (PUMPS, "Is the cook allergic to eggs?", False),
-        (BOOKS, "店长是谁？", True), (BOOKS, "副店长是谁？", False),
-        (BOOKS, "咖啡区几点开门？", True), (BOOKS, "咖啡区几点关门？", False),
         (BOOKS, "平装版《江河》有多少页？", True), (BOOKS, "《山海》有多少页？", False),
     ],
 )  # fmt: skip
-def test_another_model_title_rank_or_case_is_no_answer(text: str, question: str, known: bool):
+def test_another_model_title_or_allergen_is_no_answer(text: str, question: str, known: bool):
     assert _local(text).answer(question).supported is known
 
 

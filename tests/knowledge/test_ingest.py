@@ -35,7 +35,8 @@ def shelf(tmp_path: Path) -> Path:
 
 
 def names(root: Path, **options: object) -> list[str]:
-    return [path.relative_to(root).as_posix() for path in files_under(root, **options)]  # pyright: ignore[reportArgumentType]
+    found = files_under(root, on_error=lambda path, error: pytest.fail(f"{path}: {error}"), **options)  # pyright: ignore[reportArgumentType]
+    return [path.relative_to(root).as_posix() for path in found]
 
 
 def test_always_in_the_same_order_without_what_is_hidden(shelf: Path):

@@ -274,20 +274,6 @@ def test_what_is_removed_leaves_no_trace_in_the_files(tmp_path: Path, how: str):
     assert CANARY not in _held(folder)
 
 
-def test_caches_are_told_of_what_is_removed(backend: Backend):
-    knowledge = filled(knowledge_over(backend))
-    gone = list[str]()
-
-    def uncache(ids: list[str], texts: list[str]) -> int:
-        gone.extend(texts)
-        return len(ids)
-
-    knowledge.uncache = uncache
-    knowledge.remove("longjing")
-    assert any("明前茶" in text for text in gone)
-    assert not any("leave" in text for text in gone)
-
-
 def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> DocumentStore:
     return DocumentStore(
         knowledge._shelf.backend, knowledge.space, embedder=knowledge.embedder, clock=knowledge._shelf.clock,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -111,16 +110,8 @@ def run_demo(screen: Console, path: Path, language: str) -> bool:
     screen.print()
     screen.print(say("demo_kept", language))
     for command in ("threads", f"show {THREAD}", "doctor"):
-        screen.print(f"   {_this_command()} {command} --store {shlex.quote(str(path))}")
+        screen.print(f"   memwell {command} --store {shlex.quote(str(path))}")
     return True
-
-
-def _this_command() -> str:
-    """The command line that calls this command again."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return "python -m memwell"
-    return called.name if shutil.which(called.name) else shlex.quote(sys.argv[0])
 
 
 def show_survivors(path: str, language: str, screen: Console) -> None:

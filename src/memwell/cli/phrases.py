@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from memwell.runtime.transfer.moving import REFUSALS
 from memwell.settings import load_settings
 
 _PHRASES = {
@@ -229,8 +230,6 @@ _PHRASES = {
     "new_values": ("{number} values", "{number} 个键值"),
     "new_blobs": ("{number} blobs", "{number} 个二进制对象"),
     "new_documents": ("{number} documents", "{number} 篇文档"),
-    "new_updates": ("{number} updates", "{number} 条更新"),
-    "new_forgotten": ("{number} forgotten", "{number} 条遗忘"),
     "input_not_utf8": (
         "The input is not UTF-8: line {line} cannot be read. Nothing was remembered.",
         "输入不是 UTF-8：第 {line} 行无法读取。没有记住任何内容。",
@@ -308,27 +307,6 @@ _PHRASES = {
     "move_to_memory": (
         "{url} ends with this command; name a store that stays.",
         "{url} 随本命令结束而消失；请指定能保留的存储。",
-    ),
-    "move_same": (
-        "The source and the target are the same store, or one is a copy of the other's file.",
-        "来源与目标是同一个存储，或者其中一个是另一个文件的副本。",
-    ),
-    "move_unfinished": (
-        "The source is itself the unfinished copy of another store; finish that move first.",
-        "来源本身是另一个存储的未完成副本；请先完成那次搬移。",
-    ),
-    "move_other": (
-        "The target holds the copy of another store; name one that is empty.",
-        "目标存放着另一个存储的副本；请指定一个空的存储。",
-    ),
-    "move_holds": (
-        "The target already holds something else; name one that is empty or does not exist.",
-        "目标已有别的内容；请指定一个空的或尚不存在的存储。",
-    ),
-    "move_touched": (
-        "The target was written to since it became the copy of this store, and that would be lost. If it is in use "
-        "already, the move was done before; else name another target.",
-        "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
     ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
@@ -532,6 +510,11 @@ _PHRASES = {
         "存储 {path} 正被其他程序使用。请先停止它；没有改动任何内容。",
     ),
     # move
+    "move_counts": (
+        "{spaces} spaces, {threads} conversations, {messages} messages, {entries} entries, {records} records, "
+        "{blobs} blobs",
+        "{spaces} 个空间，{threads} 个会话，{messages} 条消息，{entries} 个键值，{records} 条记录，{blobs} 个二进制对象",
+    ),
     "move_internal": (", and {count} rows of memwell's own about them", "，另有 {count} 行 memwell 自身的数据"),
     "moved": (
         "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
@@ -627,6 +610,17 @@ _PHRASES = {
         "注意：该存储只在内存中，服务停止后即消失。",
     ),
 }
+# The reasons of a refused move are said in English by the library.
+_MOVE_REFUSED = {
+    "same": "来源与目标是同一个存储，或者其中一个是另一个文件的副本。",
+    "unfinished": "来源本身是另一个存储的未完成副本；请先完成那次搬移。",
+    "other": "目标存放着另一个存储的副本；请指定一个空的存储。",
+    "holds": "目标已有别的内容；请指定一个空的或尚不存在的存储。",
+    "touched": "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
+}
+_PHRASES |= {
+    f"move_{code}": (f"{reason[0].upper()}{reason[1:]}.", _MOVE_REFUSED[code]) for code, reason in REFUSALS.items()
+}
 
 
 def say(key: str, language: str | None = None, /, **values: object) -> str:
@@ -637,7 +631,7 @@ def say(key: str, language: str | None = None, /, **values: object) -> str:
 
 
 _COUNTED = re.compile(
-    r"\{(\w+)\} ((?:earlier )?)(memories|aliases|facts|threads|messages|values|blobs|documents|updates|records|spaces|"
+    r"\{(\w+)\} ((?:earlier )?)(memories|aliases|facts|threads|messages|values|blobs|documents|records|spaces|"
     r"statements|steps|items|changes|rows|entries|key-value entries|conversations|versions)\b"
 )
 

@@ -192,14 +192,7 @@ def _translated() -> Generator[None]:
 
 # Moving
 
-_COUNTED = {
-    "spaces": ("space", "spaces", "个空间"),
-    "threads": ("conversation", "conversations", "个会话"),
-    "messages": ("message", "messages", "条消息"),
-    "entries": ("entry", "entries", "个键值"),
-    "records": ("record", "records", "条记录"),
-    "blobs": ("blob", "blobs", "个二进制对象"),
-}
+_COUNTED = ("spaces", "threads", "messages", "entries", "records", "blobs")
 _MOST_NAMED = 10
 
 
@@ -259,11 +252,7 @@ def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> Non
 
 
 def _counts(done: Moved) -> str:
-    counts = {name: int(getattr(done, name)) for name in _COUNTED}
-    if load_settings().language.startswith("zh"):
-        named = "，".join(f"{count:,} {_COUNTED[name][2]}" for name, count in counts.items())
-    else:
-        named = ", ".join(f"{count:,} {_COUNTED[name][count != 1]}" for name, count in counts.items())
+    named = say("move_counts", **{name: f"{getattr(done, name):,}" for name in _COUNTED})
     return named + (say("move_internal", count=f"{done.internal:,}") if done.internal else "")
 
 
@@ -321,11 +310,6 @@ def _reindexed(follower: FollowedIndex, segments: list[str] | None, *, rebuild: 
         return {"name": name, "missing": done.missing, "orphans": done.orphans}
 
 
-def _check(store: str) -> None:
-    check_at_hand(store)
-    check_exists(store)
-
-
 @app.command("reembed")
 def reembed_command(
     store: Store,
@@ -335,7 +319,8 @@ def reembed_command(
     space: SpaceOption = None,
 ) -> None:
     """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
-    _check(store)
+    check_at_hand(store)
+    check_exists(store)
     from memwell.runtime.reembedding import reembed  # noqa: PLC0415 - loads the models
 
     chosen = load_settings().embedder

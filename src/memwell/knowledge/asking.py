@@ -15,6 +15,10 @@ from typing import NamedTuple, Self
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.claims.english_objects import NATIONALITIES
+from memwell.language.dates.chinese import DIGITS as HAN_DIGITS
+from memwell.language.dates.chinese import TENS as HAN_TENS
+from memwell.language.dates.chinese import WEEKDAYS as HAN_WEEKDAYS
+from memwell.language.dates.english import MONTH_NAMES, MONTHS, SMALL, TEENS, WEEKDAY_NAMES, WEEKDAYS
 from memwell.language.entities import (
     NOT_NAMES,
     ORGANISATION_ENDINGS,
@@ -27,7 +31,6 @@ from memwell.language.segment import query_terms, segment
 from memwell.longterm.candidates import weighted_terms
 
 _LOOKED_AT = 400
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _NUMBER_WORDS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|"
     "nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half|dozen|once|twice"
@@ -64,7 +67,7 @@ _GIVEN = {
         "由[^，。；]{1,16}(?:负责|管理|主持|保管|设计|担任|审批|处理|承担|审核)|师傅|先生|女士|小姐|老师|医生|经理|主任|总监"
     ),
     "time": re.compile(
-        rf"\b(?:{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|o.clock|noon|midnight|mornings?|afternoons?|evenings?|"
+        rf"\b(?:{'|'.join(MONTH_NAMES)}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|o.clock|noon|midnight|mornings?|afternoons?|evenings?|"
         r"nights?|weekdays?|weekends?|daily|weekly|monthly|yearly|spring|summer|autumn|winter|today|tomorrow|hours?|minutes?|"
         rf"(?:at|from|until|till|by) (?:{_NUMBER_WORDS})|"
         r"weeks?|months?|(?:1[5-9]|20)\d\d|\d{1,2}(?:st|nd|rd|th))\b|\d{1,2}:\d\d|\b\d{1,2} ?[ap]\.?m\b|"
@@ -114,12 +117,7 @@ _HAN_NAMED = re.compile(
     "第([〇零一二两三四五六七八九十百千万]+)|([〇零一二两三四五六七八九十百千万]+)[号楼层章班室届]|"
     "(?<![〇零一二两三四五六七八九十百千万])([〇零一二三四五六七八九]{4})年"
 )
-_HAN_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
+_ONES = (*SMALL, *TEENS)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _VALUES = {word: at for at, word in enumerate(_ONES)} | {word: 10 * at for at, word in enumerate(_TENS, start=2)}
 _ENGLISH_NUMBER = re.compile(
@@ -128,14 +126,12 @@ _ENGLISH_NUMBER = re.compile(
 _WEEKDAY = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)([一二三四五六日天1-7](?![年月天日次个\d]))", re.I
 )
-_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
 _MONTH = re.compile(
     # "may" and "march" are verbs too, unless they are written as names.
     r"\b((?i:january|february|april|june|july|august|september|october|november|december)|May|March)\b|"
     r"(?<![\d〇零一二三四五六七八九十百千万])(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?!卡|饼)"
 )
 _MAY_I = re.compile(r"\A\W*May (?!and |or |to |is |was |until )(?=[a-z]|I\b)")
-_MONTH_NAMES = _MONTHS.split("|")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _SHORT_NAME = re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b")
 _DATE = re.compile(r"(?<!\d)\d{4}[-/.](0?[1-9]|1[0-2])(?!\d)")
@@ -178,16 +174,16 @@ def _written(number: str) -> str:
 
 def _han_value(number: str) -> int:
     """The value of a Chinese number: 三十 is 30, 五百万 is 5000000, 二〇二三 is 2023."""
-    if not _HAN_UNITS.keys() & set(number) and "万" not in number:
-        return int("".join(str(_HAN_DIGITS[digit]) for digit in number))
+    if not HAN_TENS.keys() & set(number) and "万" not in number:
+        return int("".join(str(HAN_DIGITS[digit]) for digit in number))
     total, section, digit = 0, 0, None
     for char in number:
         if char == "万":
             total, section, digit = (total + section + (digit or 0)) * 10000, 0, None
-        elif unit := _HAN_UNITS.get(char):
+        elif unit := HAN_TENS.get(char):
             section, digit = section + (1 if digit is None else digit) * unit, None
         else:
-            digit = _HAN_DIGITS[char] or None
+            digit = HAN_DIGITS[char] or None
     return total + section + (digit or 0)
 
 
@@ -195,13 +191,11 @@ def _days(text: str) -> Iterator[str]:
     """The weekdays and months named in a text."""
     yield from (f"day {_day(found)}" for found in _WEEKDAY.finditer(text))
     for english, chinese in _MONTH.findall(text):
-        yield f"month {_MONTH_NAMES.index(english.lower()) + 1 if english else _month(chinese)}"
+        yield f"month {MONTHS[english.lower()] if english else _month(chinese)}"
 
 
 def _day(found: re.Match[str]) -> int:
-    if found[1]:
-        return next(at for at, name in enumerate(_DAYS) if name.startswith(found[1].lower()[:3]))
-    return int(found[2]) - 1 if found[2].isdigit() else "一二三四五六日".index(found[2].replace("天", "日"))
+    return WEEKDAYS[f"{found[1].lower()}day"] if found[1] else HAN_WEEKDAYS[found[2]]
 
 
 def _month(written: str) -> int:
@@ -223,9 +217,8 @@ def _days_meant(text: str) -> Iterator[str]:
 
 
 def _in_full(found: re.Match[str]) -> str:
-    months = (name for name in _MONTH_NAMES if name.startswith(found[0].lower()[:3]))
-    days = (f"{name}day" for name in _DAYS if name.startswith(found[0].lower()))
-    return (*months, *days)[0].title()
+    name = found[0].lower()
+    return (MONTH_NAMES[MONTHS[name] - 1] if name in MONTHS else WEEKDAY_NAMES[WEEKDAYS[name]]).title()
 
 
 def exact_things(question: str) -> frozenset[str]:
@@ -436,34 +429,6 @@ _ONE_OF = (
         "woman": r"\bwom[ae]n\b|\bfemales?\b|\bladies\b|\bgirls?\b|女",
         "man": r"\bm[ae]n\b|\bmales?\b|\bgentlemen\b|\bboys?\b|男",
     },
-    {
-        "spring": r"\bspring\b|春[天季]",
-        "summer": r"\bsummer\b|夏[天季]|暑",
-        "autumn": r"\bautumn\b|秋[天季]",
-        "winter": r"\bwinter\b|冬[天季]|寒假",
-    },
-    {
-        "breakfast": r"\bbreakfasts?\b|早餐|早饭",
-        "lunch": r"\blunch(?:es)?\b|午餐|午饭|中饭",
-        "dinner": r"\b(?:dinner|supper)s?\b|晚餐|晚饭",
-    },
-    {
-        "visitor": r"\b(?:visitor|guest)s?\b|访客|来宾|客人",
-        "staff": r"\b(?:employee|worker|colleague)s?\b|\bstaff\b|员工|职工|同事",
-    },
-    {
-        "return": r"\breturn(?:s|ed|ing)?\b|\brefund\w*|退",
-        "exchange": r"\bexchang\w+|\bswap\w*|换(?!句|言|季|算)",
-    },
-    {
-        # Hours say both: "open until six".
-        "open": r"\bopen(?:s|ed|ing)?\b(?!.*\b(?:until|till|to)\b)|开[门馆业](?!.*[到至])",
-        "close": r"\bclos(?:es?|ed|ing)\b|\bshuts?\b|关[门闭]|打烊|闭[馆店]",
-    },
-    {
-        "paper": r"\b(?:on|printed|paper)\b[^,;]{0,6}\b(?:paper|cop(?:y|ies)|form|invoice|bill)s?\b|纸质",
-        "electronic": r"\b(?:electronic|digital)\b|电子",
-    },
 )
 _UNITS_OF_TIME = "second|minute|hour|day|night|week|weekend|month|year|decade|centur"
 _DURATION = (
@@ -497,17 +462,10 @@ _MEASURES: tuple[tuple[str, str], ...] = (
         rf"{_DURATION}|\b(?:(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages)\b",
     ),
     (
-        r"\bhow heavy\b|\bhow much\b.*\bweigh|多重|多少(?:公斤|千克|斤|克|吨)",
-        r"\d ?(?:k?g|lb)\b|kilo|\bgram|\bpounds?\b|\btons?|tonne|克|斤|吨",
-    ),
-    (r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|多少度|几度|多热|多冷", r"°|degrees?|℃|度"),
-    (
         r"\bhow old\b|几岁|多大(?:年[纪龄]|[了啦]?\W*\Z)|多少岁",
         r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
     ),
     (r"\bhow (?:wide|broad)\b|多宽", r"\b(?:wide|width|broad)\b|宽"),
-    (r"\bhow deep\b|多深", r"\bdeep|\bdepth\b|深"),
-    (r"\bhow (?:tall|high)\b|多高(?!兴)", r"\b(?:tall|high|height|up to)\b|高"),
     (  # By the clock
         r"\b(?:at )?what time\b|几点",
         rf"\d ?[ap]\.?m\b|\d{{1,2}}:\d\d|o['’]clock|\b(?:noon|midnight|half past|quarter (?:past|to)|all day|day or night|"
@@ -515,14 +473,13 @@ _MEASURES: tuple[tuple[str, str], ...] = (
         r"点|\d时|中午|午夜|全天",
     ),
     (r"怎么办", "请|检查|更换|清|联系|重[新启]|按|拨|打|预约|报修|用|放|由|应|可以|擦|扫|须"),
-    (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),
 )
 _MEASURED = tuple((re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in _MEASURES)
 
 
 def lacks_measure(question: str, text: str) -> bool:
-    """Whether a question asks for money, a frequency, a duration, a weight, a temperature, an age or an address, and a
-    text has none: *ten minutes* is not how often the ferry runs.
+    """Whether a question asks for money, a frequency, a duration, an age, a width or the time of day, and a text
+    has none: *ten minutes* is not how often the ferry runs.
     """
     # 多久换一次 asks how often, and not how long too: only the first that is asked for counts.
     given = next((given for asked, given in _MEASURED if asked.search(question, 0, _LOOKED_AT)), None)
@@ -584,7 +541,7 @@ def is_other_case(question: str, text: str) -> bool:
     About children, where adults are asked about; about dogs and not cats; the price of a day and not of a week. A rule
     for one case *only* tells whether another may, but not when, who or how much.
     """
-    if _is_of_another_rank(question, text) or _is_another_allergen(question, text):
+    if _is_another_allergen(question, text):
         return True
     if not _ONLY.search(question) and _EXCLUDES.search(text):
         return False
@@ -596,20 +553,6 @@ def is_other_case(question: str, text: str) -> bool:
         if said and asked.isdisjoint(said):
             return True
     return False
-
-
-_RANKED = re.compile(
-    r"\b(deputy|vice|former|acting|assistant|interim|honorary)[- ]+(\w+)|"
-    "(副|前任?|代理?|助理|名誉)(\\w{0,3}(?:长|理|任|裁|席|监|员|师|授))(?=是|叫|在|的|为)",
-    re.I,
-)
-
-
-def _is_of_another_rank(question: str, text: str) -> bool:
-    """Whether a question asks about a deputy, and a text is about the one whose deputy that is: 副店长 and 店长."""
-    found = [(one or other, role or its) for one, role, other, its in _RANKED.findall(question)]
-    low = text.lower()
-    return any(role.lower() in low and rank.lower() not in low for rank, role in found)
 
 
 _ALLERGEN = re.compile(
@@ -864,20 +807,15 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
     han = _HOW_OFTEN.sub(r" \1 ", question.replace(_HOW_MUCH, " "))
     telling_han = QUESTION_WORDS_ZH.sub(" ", _ASKING_FIRST.sub(" ", han))
     for run in _HAN.findall(telling_han):
-        needs += map(_priced, _of_run(run, synonyms))
+        needs += (_or_met_by(_PRICE, _PRICE_TERMS, need) for need in _of_run(run, synonyms))
     if _HOW_MUCH in question:
         needs.append(_MONEY)
-    return [_callable(need) if calls else need for need in dict.fromkeys(needs)]
+    return [_or_met_by(_PHONE, _PHONE_TERMS, need) if calls else need for need in dict.fromkeys(needs)]
 
 
-def _callable(need: Need) -> Need:
-    """A phone number meets the need for a phone."""
-    return need._replace(others=(*need.others, (_PHONE,))) if _PHONE_TERMS.intersection(need.terms) else need
-
-
-def _priced(need: Need) -> Need:
-    """An amount of money meets the need for a price."""
-    return need._replace(others=(*need.others, (_PRICE,))) if _PRICE_TERMS.intersection(need.terms) else need
+def _or_met_by(mark: str, terms: frozenset[str], need: Need) -> Need:
+    """A need for one of the terms, which what the mark stands for meets too: a phone number, an amount of money."""
+    return need if terms.isdisjoint(need.terms) else need._replace(others=(*need.others, (mark,)))
 
 
 def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> list[Need]:
@@ -918,11 +856,9 @@ def _forms(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(form for word in words if (form := tuple(query_terms(word))))
 
 
-def _other_forms() -> dict[str, tuple[str, ...]]:
-    """The other forms of words whose forms share no stem."""
-    rows = [row.split() for row in _IRREGULAR.split(";")]
-    return {word: tuple(other for other in row if other != word) for row in rows for word in row}
-
-
-OTHER_FORMS = _other_forms()
+OTHER_FORMS = {
+    word: tuple(other for other in row if other != word)
+    for row in map(str.split, _IRREGULAR.split(";"))
+    for word in row
+}
 """The other forms of English words whose forms share no stem: *mice* of *mouse*."""

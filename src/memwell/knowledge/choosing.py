@@ -28,11 +28,10 @@ from memwell.knowledge.asking import (
     share_lacking,
     topic_of,
 )
-from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
+from memwell.knowledge.chunking import Chunking, heading_words, plain, spans
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
 from memwell.language.claims import corrects
-from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh
 from memwell.tokens import default_counter
 
@@ -44,7 +43,7 @@ MOST_TOKENS = 80
 
 _MOST_LINES = 3
 _LEAST_ITEMS = 2
-_PIECE = Chunking(tokens=60, overlap=0, least=0)  # How a sentence is cut that is too long to be quoted
+_QUOTED = Chunking(tokens=MOST_TOKENS, overlap=0, least=0)  # How a sentence is cut that is too long to be quoted
 _AFTER = 800  # Characters after a passage that are read too: the answer may stand beyond the cut
 _LONGEST_HEADING = 60
 _MOST_HEADING_WORDS = 6
@@ -54,7 +53,6 @@ _ENDS = re.compile(r"[.!?。！？；;:：…][\"'”’」』）)\]*_]*\Z")
 _OPENS = re.compile(r"[:：][*_]*\Z")
 _ASKS = re.compile(r"[?？][\"'”’」』）)\]*_]*\Z|\A[*_]*(?:Q|Question|FAQ|问|问题|提问)[*_]*\s*\d*\s*[*_]*[:：]", re.I)
 _ANSWERS = re.compile(r"[*_]*(?:Answer|答|答复|回答|答案)[*_]*\s*\d*\s*[*_]*[:：][*_]*\s*(?=\S)", re.I)
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
 _RULE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*$", re.M)
 _CELLS = re.compile(r"(?<!\\)\|")
 _ITEM = re.compile(
@@ -150,7 +148,8 @@ class _Reader:
     def _of_block(self, block: Block, number: int, page: int | None) -> Iterator[PassageLine]:
         stop = min(block.end, self._stop)
         table = _table(self._text, block)
-        for start, end in _spans(self._text, block.kind, max(block.start, self._start), stop):
+        part = Block(block.kind, max(block.start, self._start), stop)
+        for start, end, _ in spans(self._text, part, _QUOTED):
             inside = start < self._end
             if end == stop < block.end and not inside:
                 # Cut off in the middle.
@@ -207,28 +206,6 @@ def _above(parsed: Parsed, first: int) -> list[tuple[int, str]]:
             if level == 1:
                 break
     return found[::-1]
-
-
-def _spans(text: str, kind: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans of a block that may be quoted alone, none too long for one place."""
-    for first, last in _whole(text, kind, start, end):
-        piece = text[first:last]
-        if default_counter().count(piece) <= MOST_TOKENS:
-            yield first, last
-        else:
-            for part in chunks(plain(piece), _PIECE):
-                yield first + part.start, first + part.end
-
-
-def _whole(text: str, kind: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end]
-    if kind in ("code", "row") and default_counter().count(piece) <= MOST_TOKENS:
-        lead = len(piece) - len(piece.lstrip())
-        yield start + lead, start + len(piece.rstrip())
-    elif kind in ("code", "table"):
-        yield from (line.span() for line in _LINE.finditer(text, start, end))
-    else:
-        yield from ((start + one.start, start + one.end) for one in sentences(piece))
 
 
 def announces(lines: Sequence[PassageLine], at: int) -> bool:
@@ -469,13 +446,13 @@ class Chooser:
         self._exact = exact
         self._by_meaning = by_meaning
         self._many = asks_for_many(asked)
-        self._whether = asks_whether(asked.rpartition("\n")[2])
         self._search = search
         self._asked = asked
         self._needs = needs
         self._kinds = kinds
         # An earlier message that the question refers to stands above it, and may name someone else.
         question = asked.rpartition("\n")[2]
+        self._whether = asks_whether(question)
         owners, things = owned_in(question)
         self._named, self._owners = (
             [Needs(name, synonyms=search.synonyms, rarities=search.rarities) for name in names]

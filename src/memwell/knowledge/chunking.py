@@ -118,7 +118,6 @@ def _sections(parsed: Parsed, chunking: Chunking) -> Iterator[_Section]:
     """The sections of a document: a heading and what follows it up to the next."""
     stack: list[tuple[int, str]] = []
     units: list[_Unit] = []
-    measure = chunking.size
     for number, block in enumerate(_whole(parsed)):
         if block.kind == "heading":
             if units:
@@ -127,7 +126,8 @@ def _sections(parsed: Parsed, chunking: Chunking) -> Iterator[_Section]:
             level = max(block.level, 1)
             stack = [one for one in stack if one[0] < level]
             stack.append((level, heading_words(parsed.text[block.start : block.end])))
-        units += _units(parsed.text, block, number, chunking, measure)
+        for start, end, size in spans(parsed.text, block, chunking):
+            units.append(_Unit(start, end, size, block.page, number))
     if units:
         yield _section(stack, units)
 
@@ -202,21 +202,26 @@ def _together(one: _Section, other: _Section) -> _Section:
 # Units
 
 
-def _units(text: str, block: Block, number: int, chunking: Chunking, measure: Size) -> Iterator[_Unit]:
-    for start, end in _spans(text, block, chunking, measure):
+def spans(text: str, block: Block, chunking: Chunking) -> Iterator[tuple[int, int, int]]:
+    """The spans of a block that are not cut, and their sizes: rows and code that fit, lines, sentences.
+
+    One that is too long is cut at gaps between words where there are any.
+    """
+    measure = chunking.size
+    for start, end in _uncut(text, block, chunking, measure):
         size = measure(text[start:end])
         if size <= chunking.tokens:
-            yield _Unit(start, end, size, block.page, number)
+            yield start, end, size
             continue
         for piece_start, piece_end in _pieces(text, start, end, chunking):
-            yield _Unit(piece_start, piece_end, measure(text[piece_start:piece_end]), block.page, number)
+            yield piece_start, piece_end, measure(text[piece_start:piece_end])
 
 
-def _spans(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterator[tuple[int, int]]:
+def _uncut(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterator[tuple[int, int]]:
     """The spans of a block that stay whole: a heading, row or code that fits; else its lines or sentences."""
     piece = text[block.start : block.end]
     if block.kind in ("heading", "row", "code") and measure(piece) <= chunking.tokens:
-        yield block.start, block.end
+        yield _trimmed(text, block.start, block.end)
     elif block.kind in ("code", "table"):
         for line in _LINE.finditer(text, block.start, block.end):
             yield _trimmed(text, *line.span())
@@ -226,7 +231,7 @@ def _spans(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterat
 
 
 def _pieces(text: str, start: int, end: int, chunking: Chunking) -> Iterator[tuple[int, int]]:
-    """The pieces of a span that is too long, cut at gaps between words where there are any."""
+    """The pieces of a span that is too long."""
     while start < end:
         stop = start + len(_fitting(text, start, end, chunking))
         if stop < end:

@@ -198,11 +198,6 @@ class Builder:
     def __bool__(self) -> bool:
         return bool(self._blocks)
 
-    @property
-    def length(self) -> int:
-        """The characters so far."""
-        return self._length
-
     def add(self, kind: str, text: str, *, level: int = 0, page: int | None = None, apart: str = "\n\n") -> None:
         """Append a block; ``apart`` separates it from the one before. A blank text adds nothing."""
         # Blanks at the beginning of code are its indentation.

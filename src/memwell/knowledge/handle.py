@@ -54,10 +54,6 @@ class _Entry(NamedTuple):
     time: datetime
     metadata: dict[str, Any]
 
-    @classmethod
-    def of(cls, one: Document) -> _Entry:
-        return cls(one.id, one.media_type, one.title, one.time, one.metadata)
-
 
 class Knowledge:
     """The documents of one space. Safe for threads and, over a durable store, for processes.
@@ -99,15 +95,6 @@ class Knowledge:
         """The chunking for new documents."""
         return self._chunking or self._shelf.chunking() or Chunking()
 
-    @property
-    def uncache(self) -> Callable[[list[str], list[str]], int] | None:
-        """Removes chunks, by their ids and embedded texts, from caches."""
-        return self._shelf.uncache
-
-    @uncache.setter
-    def uncache(self, value: Callable[[list[str], list[str]], int] | None) -> None:
-        self._shelf.uncache = value
-
     # Storing
 
     def add(
@@ -124,7 +111,7 @@ class Knowledge:
         Without an ``id`` it is a new document each time; with one it replaces the document of that id, and the same again
         changes nothing. Raises ``InvalidInput`` for a text without a word, and for values that break a rule.
         """
-        parsed = checked_parsed(_as_parsed(text))
+        parsed = checked_parsed(text if isinstance(text, Parsed) else plain(check_text(text, "a document's text")))
         own = {**own_part(parsed.metadata), **checked_metadata(metadata)}
         document = described(
             parsed,
@@ -180,7 +167,7 @@ class Knowledge:
         if wanted is None:
             return found
         fits = record_test(wanted)
-        return [one for one in found if fits(_Entry.of(one))]
+        return [one for one in found if fits(_Entry(one.id, one.media_type, one.title, one.time, one.metadata))]
 
     def get(self, id: str, /) -> Document:  # noqa: A002
         """One document. Raises ``NotFound``."""
@@ -317,9 +304,3 @@ class Knowledge:
     aflush = asyncify(flush)
     arecall = asyncify(recall)
     aanswer = asyncify(answer)
-
-
-def _as_parsed(text: str | Parsed) -> Parsed:
-    if isinstance(text, Parsed):
-        return text
-    return plain(check_text(text, "a document's text"))

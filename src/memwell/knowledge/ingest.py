@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from memwell.errors import ConfigurationError, FileError, InvalidInput, UnreadableDocument
+from memwell.errors import ConfigurationError, InvalidInput, UnreadableDocument
 from memwell.knowledge.chunking import Chunking
 from memwell.knowledge.documents import described
 from memwell.knowledge.reading import read_document
@@ -35,23 +35,16 @@ EXCLUDED = (".*", "node_modules", "__pycache__", "*.egg-info", "Thumbs.db", "~$*
 
 
 def files_under(
-    path: str | Path,
+    root: Path,
     *,
     patterns: Sequence[str] = (),
-    on_error: Callable[[Path, OSError], None] | None = None,
-    on_link: Callable[[Path], None] | None = None,
+    on_error: Callable[[Path, OSError], None],
+    on_link: Callable[[Path], None] = lambda path: None,
 ) -> Iterator[Path]:
     """Every plain file under a folder, by name; ``patterns`` such as ``*.md`` or ``docs/*.txt`` select some of them.
 
-    Links are not followed, and reported to ``on_link``. A path to a file yields that file. Raises ``FileError`` for a path
-    that does not exist, and for a folder that cannot be read unless ``on_error`` is given.
+    Links are not followed, and reported to ``on_link``; a folder that cannot be read is reported to ``on_error``.
     """
-    root = Path(path)
-    if root.is_file():
-        yield root
-        return
-    if not root.is_dir():
-        raise FileError(f"there is no file or folder {str(root)!r}")
     waiting = [root]
     while waiting:
         folder = waiting.pop()
@@ -62,23 +55,17 @@ def files_under(
                 inner.append(found)
             elif entry.is_file(follow_symlinks=False) and _is_wanted(found.relative_to(root), patterns):
                 yield found
-            elif (
-                on_link is not None
-                and entry.is_symlink()
-                # Else no wanted file is missed because it is not followed.
-                and (_is_wanted(found.relative_to(root), patterns) or os.path.isdir(found))
-            ):
+            # Else no wanted file is missed because it is not followed.
+            elif entry.is_symlink() and (_is_wanted(found.relative_to(root), patterns) or os.path.isdir(found)):
                 on_link(found)
         waiting.extend(reversed(inner))
 
 
-def _entries(folder: Path, on_error: Callable[[Path, OSError], None] | None) -> list[os.DirEntry[str]]:
+def _entries(folder: Path, on_error: Callable[[Path, OSError], None]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             kept = [entry for entry in entries if not any(fnmatchcase(entry.name, pattern) for pattern in EXCLUDED)]
     except OSError as error:
-        if on_error is None:
-            raise FileError(f"the folder {str(folder)!r} cannot be read: {error.strerror}") from error
         on_error(folder, error)
         return []
     return sorted(kept, key=lambda entry: entry.name)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
-from memwell.knowledge.documents import Citation, Found, Parsed
+from memwell.knowledge.documents import Citation, Document, Found, Parsed
 from memwell.knowledge.shelf import ChunkPlace, DocumentStore, Manifest, chunk_key, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
@@ -227,17 +227,16 @@ class Search:
 
     def _cited(self, ranked: Iterable[tuple[Record, float, dict[str, Signal]]], query: str) -> list[Found]:
         """Passages with their citations, without those whose document is gone."""
-        names: dict[str, tuple[str, str, str] | None] = {}
+        manifests: dict[str, Manifest | None] = {}
         found: list[Found] = []
         for record, score, signals in ranked:
-            document: str = record.metadata["document"]
-            if document not in names:
-                manifest = self._shelf.manifest(document)
-                names[document] = None if manifest is None else _named(manifest)
-            named = names[document]
+            id_: str = record.metadata["document"]
+            if id_ not in manifests:
+                manifests[id_] = self._shelf.manifest(id_)
+            manifest = manifests[id_]
             # Chunks of another version are those of a document that is being replaced.
-            if named is not None and record.id.startswith(named[2]):
-                found.append(_found(record, score, signals, named[:2], query))
+            if manifest is not None and record.id.startswith(chunk_key(manifest)):
+                found.append(_found(record, score, signals, manifest.document, query))
         return found
 
     def rarities(self, terms: Iterable[str]) -> dict[str, float]:
@@ -274,22 +273,9 @@ def _allowed(held: HeldSnapshot, asked: SearchRequest, moment: datetime) -> NDAr
     return named if flags is None else flags & named
 
 
-def _named(manifest: Manifest) -> tuple[str, str, str]:
-    return manifest.document.source, manifest.document.title, chunk_key(manifest)
-
-
-def _found(record: Record, score: float, signals: dict[str, Signal], named: tuple[str, str], query: str) -> Found:
+def _found(record: Record, score: float, signals: dict[str, Signal], document: Document, query: str) -> Found:
     place = msgspec.convert(record.metadata["chunk"], ChunkPlace)
-    source, title = named
-    citation = Citation(
-        record.metadata["document"],
-        source,
-        title,
-        place.start,
-        place.end,
-        place.page,
-        place.last_page,
-        place.headings,
-    )
+    pages = place.page, place.last_page
+    citation = Citation(document.id, document.source, document.title, place.start, place.end, *pages, place.headings)
     own = own_part(record.metadata)
     return Found(record.id, record.text[place.lead :], score, citation, signals, own, query, traits_of(record).flags)

@@ -241,7 +241,6 @@ class DocumentStore:
         self.space = space
         self.clock = clock
         self.vectors = ChunkVectors(backend, space, embedder, wanted_embedder)
-        self.uncache: Callable[[list[str], list[str]], int] | None = None
         self._notify = notify
         self._gate = Gate()
 
@@ -364,7 +363,8 @@ class DocumentStore:
         records = self._records(document, parsed, chunking)
         given = Given(records, self.vectors.embedder is None, None)
         if embed:
-            given = self.vectors.given(records, self._chunks_of(document.id))
+            known = self.manifest(document.id)
+            given = self.vectors.given(records, () if known is None else chunk_ids(known))
         given, staged = self._staged(document, given)
         with self.backend.transaction():
             document, left = self._write(document, parsed, chunking, given, staged, origin=origin, stamp=stamp)
@@ -453,9 +453,7 @@ class DocumentStore:
         """Remove documents; returns how many existed. ``scrub`` removes their traces from the files."""
         removed = 0
         for id_ in dict.fromkeys(ids):
-            manifest = self.manifest(id_)
-            if manifest is not None:
-                self._forget_texts(manifest)
+            if self.manifest(id_) is not None:
                 with self.backend.transaction():
                     is_gone, left = self._remove(id_)
                     note_erasure(self.backend)
@@ -509,17 +507,7 @@ class DocumentStore:
         self.backend.index.delete(self.space, chunk_ids(before)[after.document.chunks :])
         return None
 
-    def _forget_texts(self, manifest: Manifest) -> None:
-        """Remove the texts of a document from caches of vectors."""
-        if self.uncache is not None:
-            ids = list(chunk_ids(manifest))
-            self.uncache(ids, [record.text for record in self.backend.index.get(self.space, ids)])
-
     # Chunks
-
-    def _chunks_of(self, id_: str) -> list[str]:
-        manifest = self.manifest(id_)
-        return [] if manifest is None else chunk_ids(manifest)
 
     def _records(self, document: Document, parsed: Parsed, chunking: Chunking) -> list[Record]:
         """The chunks of a document. Raises ``InvalidInput`` when it has no text."""

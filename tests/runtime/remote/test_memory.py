@@ -87,7 +87,7 @@ ROOMS: list[tuple[type, type]] = [
 REFUSED = {
     Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend"},
     History: {"backend", "log", "open", "fork", "copy_to"},
-    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending"},
+    Knowledge: {"embedder", "chat", "chunking", "rechunk", "parsed", "pending"},
     MediaMemory: set[str](),
     Facts: {"learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of", "history_heard", "endings"},
     Receipts: {"put", "forget"},

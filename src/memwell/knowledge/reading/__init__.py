@@ -9,6 +9,7 @@ import zipfile
 from pathlib import PurePosixPath
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.confined import confined
 from memwell.errors import UnreadableDocument
@@ -51,34 +52,26 @@ def read_here(data: bytes, name: str, media_type: str | None) -> Parsed:
 
 def _read(data: bytes, kind: FileType, media_type: str | None) -> Parsed:
     warnings = (kind.warning,) if kind.warning else ()
-    if kind.media_type == PDF:
-        return read_pdf(data, warnings=warnings)
-    if kind.media_type == DOCX:
-        return read_word(data, warnings=warnings)
-    return _read_text(data, kind, _charset(media_type), warnings)
+    if reader := {PDF: read_pdf, DOCX: read_word}.get(kind.media_type):
+        parsed = reader(data)
+    else:
+        declared = _charset(media_type) or (declared_encoding(data) if kind.media_type == HTML else None)
+        text, more = decoded(data, declared=declared)
+        parsed, warnings = _read_text(text, kind), (*warnings, *more)
+    return replace(parsed, warnings=(*warnings, *parsed.warnings))
 
 
-def _read_text(data: bytes, kind: FileType, charset: str | None, warnings: tuple[str, ...]) -> Parsed:
-    if kind.media_type == HTML:
-        charset = charset or declared_encoding(data)
-    text, more = decoded(data, declared=charset)
-    warnings = (*warnings, *more)
-    if kind.media_type == JSON:
-        return _read_json(text, kind, warnings)
-    if reader := _READERS.get(kind.media_type):
-        return reader(text, warnings=warnings)
-    reader = read_table if kind.media_type in (CSV, TSV) else read_plain
-    return reader(text, media_type=kind.media_type, warnings=warnings)
-
-
-def _read_json(text: str, kind: FileType, warnings: tuple[str, ...]) -> Parsed:
+def _read_text(text: str, kind: FileType) -> Parsed:
     try:
-        return read_json(text, warnings=warnings)
+        if reader := _READERS.get(kind.media_type):
+            return reader(text)
     except UnreadableDocument:
-        if kind.certain:
+        if kind.certain or kind.media_type != JSON:
             raise
         # It only looked like JSON.
-        return read_plain(text, warnings=warnings)
+        return read_plain(text)
+    reader = read_table if kind.media_type in (CSV, TSV) else read_plain
+    return reader(text, media_type=kind.media_type)
 
 
 def _charset(media_type: str | None) -> str | None:
@@ -266,7 +259,7 @@ _SUFFIXES = {
     **dict.fromkeys(_CODE_SUFFIXES, "text/x-code"),
 }  # fmt: skip
 _TEXTUAL = frozenset({PLAIN, MARKDOWN, HTML, CSV, TSV, JSON, JSON_LINES, "text/x-code"})
-_READERS = {HTML: read_webpage, MARKDOWN: read_markdown, JSON_LINES: read_json_lines}
+_READERS = {HTML: read_webpage, MARKDOWN: read_markdown, JSON: read_json, JSON_LINES: read_json_lines}
 _ALIASES = {
     "application/xhtml+xml": HTML, "text/x-markdown": MARKDOWN, "application/csv": CSV, "application/x-ndjson": JSON_LINES,
     "application/jsonlines": JSON_LINES, "application/x-jsonlines": JSON_LINES, "text/json": JSON,

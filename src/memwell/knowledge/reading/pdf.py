@@ -10,6 +10,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
+from contextlib import closing
 from importlib import import_module
 from itertools import dropwhile, pairwise
 from statistics import median_low
@@ -196,11 +197,6 @@ def compounds_in(texts: Sequence[str]) -> frozenset[str]:
     return frozenset(word.casefold() for text in texts if "-" in text for word in _COMPOUND.findall(text))
 
 
-def ends_a_sentence(text: str) -> bool:
-    """Whether a text ends with a whole sentence."""
-    return _ENDS.search(text) is not None
-
-
 MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 20_000
 _LOCK = threading.Lock()  # pdfium keeps state for the whole process: only one thread may be in it
@@ -231,7 +227,7 @@ class _Content(msgspec.Struct):
     unread: list[int]
 
 
-def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_pdf(data: bytes) -> Parsed:
     """The text of a PDF, each block with its page. Raises ``UnreadableDocument`` when it is damaged or protected, has no
     text or too much, and ``MissingDependency`` without pypdfium2."""
     content = _extracted(data)
@@ -250,7 +246,7 @@ def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
             builder.add(piece.kind, piece.text, page=number, apart="\n" if goes_on else "\n\n")
             # Only the last paragraph of a page can go on overleaf.
             broken_off = False
-        broken_off = bool(lines) and not ends_a_sentence(lines[-1].text)
+        broken_off = bool(lines) and _ENDS.search(lines[-1].text) is None
     if not builder:
         raise UnreadableDocument("its pages have no text; they may be scanned pictures", reason="no-text")
     title = content.about.get("Title", "")
@@ -262,7 +258,7 @@ def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
         metadata={
             ours: title_of(content.about[theirs]) for theirs, ours in _ABOUT.items() if content.about.get(theirs)
         },
-        warnings=(*warnings, *_about_pages(content)),
+        warnings=_about_pages(content),
     )
 
 
@@ -287,15 +283,12 @@ def _extracted(data: bytes) -> _Content:
     pdfium = _pdfium()
     with _LOCK:
         document = _opened(pdfium, data)
-        try:
+    try:
+        with _LOCK:
             count = len(document)
             if count > MOST_PAGES:
                 raise UnreadableDocument(f"it has {count} pages; at most {MOST_PAGES} are read", reason="too-large")
             content = _Content([], _outline(pdfium, document), _properties(document), [])
-        except BaseException:
-            document.close()
-            raise
-    try:
         _read_pages(pdfium, document, count, content)
     finally:
         with _LOCK:
@@ -337,15 +330,8 @@ def _read_pages(pdfium: Any, document: Any, count: int, content: _Content) -> No
 
 
 def _lines_of(raw: Any, document: Any, number: int) -> list[PdfLine]:
-    page = document.get_page(number)
-    try:
-        textpage = page.get_textpage()
-        try:
-            return list(_lines(raw, textpage, textpage.get_text_range()))
-        finally:
-            textpage.close()
-    finally:
-        page.close()
+    with closing(document.get_page(number)) as page, closing(page.get_textpage()) as textpage:
+        return list(_lines(raw, textpage, textpage.get_text_range()))
 
 
 def _lines(raw: Any, textpage: Any, text: str) -> Iterator[PdfLine]:

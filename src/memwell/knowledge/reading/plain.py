@@ -35,7 +35,7 @@ _CHAPTERS = (
 )
 
 
-def read_plain(text: str, *, media_type: str = "text/plain", warnings: tuple[str, ...] = ()) -> Parsed:
+def read_plain(text: str, *, media_type: str = "text/plain") -> Parsed:
     """The text as it is, cut at its blank lines. Lines that number a chapter and stand alone are headings.
 
     Raises ``UnreadableDocument`` when it is blank.
@@ -49,7 +49,7 @@ def read_plain(text: str, *, media_type: str = "text/plain", warnings: tuple[str
         raise UnreadableDocument("there is no text in it", reason="no-text")
     first = next((block for block in blocks[:1] if block.kind == "heading"), None)
     title = title_of(text[first.start : first.end]) if first else ""
-    return Parsed(text, tuple(blocks), title, media_type, warnings=warnings)
+    return Parsed(text, tuple(blocks), title, media_type)
 
 
 def _spans(text: str, *, keep_indent: bool) -> Iterator[tuple[int, int]]:
@@ -97,7 +97,7 @@ _KINDS = {"bullet_list_open": "list", "ordered_list_open": "list", "fence": "cod
           "table_open": "table", "paragraph_open": "paragraph", "blockquote_open": "paragraph"}  # fmt: skip
 
 
-def read_markdown(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_markdown(text: str) -> Parsed:
     """A Markdown text with its structure. Raises ``UnreadableDocument`` when there is nothing in it."""
     metadata, start = _front_matter(text)
     title = metadata.pop("title", "")
@@ -111,7 +111,7 @@ def read_markdown(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
             builder.heading(_heading_text(parser, tokens[at + 1].content), int(token.tag[1:]))
         elif token.type in _KINDS:
             builder.add(_KINDS[token.type], "\n".join(lines[slice(*token.map)]))
-    return builder.parsed("text/markdown", title=str(title), metadata=metadata, warnings=warnings)
+    return builder.parsed("text/markdown", title=str(title), metadata=metadata)
 
 
 @cache
@@ -189,7 +189,7 @@ _LONGEST_NAME = 80
 _SEP_LINE = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 
 
-def read_table(text: str, *, media_type: str = "text/csv", warnings: tuple[str, ...] = ()) -> Parsed:
+def read_table(text: str, *, media_type: str = "text/csv") -> Parsed:
     """A block for every row that is not empty, with the names of the columns where the first row has them.
 
     Raises ``UnreadableDocument`` when there is no row, or a field is longer than a table's may be.
@@ -209,7 +209,7 @@ def read_table(text: str, *, media_type: str = "text/csv", warnings: tuple[str, 
     if not builder and names:
         builder.rows(["; ".join(names)])
     metadata = {"columns": list(names)} if names else {}
-    return builder.parsed(media_type, metadata=metadata, warnings=(*warnings, *more, *_uneven(names, records)))
+    return builder.parsed(media_type, metadata=metadata, warnings=(*more, *_uneven(names, records)))
 
 
 def _rows(text: str, delimiter: str, *, quoted: bool = True) -> list[list[str]]:
@@ -295,7 +295,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=[a-z]|$)")
 _MOST_BAD_LINES = 0.5
 
 
-def read_json(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_json(text: str) -> Parsed:
     """The leaves of a JSON text with their paths in words; each object of an array is a row.
 
     Raises ``UnreadableDocument`` for what is no JSON, or nested too deep.
@@ -307,10 +307,10 @@ def read_json(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
     else:
         builder.rows(_json_rows(value))
     title = cast("dict[str, Any]", value).get("title") if isinstance(value, dict) else ""
-    return builder.parsed("application/json", title=title if isinstance(title, str) else "", warnings=warnings)
+    return builder.parsed("application/json", title=title if isinstance(title, str) else "")
 
 
-def read_json_lines(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_json_lines(text: str) -> Parsed:
     """A row for every line that is JSON; the others are counted in a warning.
 
     Raises ``UnreadableDocument`` when most lines are none.
@@ -328,8 +328,7 @@ def read_json_lines(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
             bad.append(number)
     if len(bad) > lines * _MOST_BAD_LINES:
         raise UnreadableDocument(f"line {bad[0]} is no JSON, and {len(bad) - 1} others are none either")
-    if bad:
-        warnings = (*warnings, f"{len(bad)} lines are no JSON and were left out, the first is line {bad[0]}")
+    warnings = [f"{len(bad)} lines are no JSON and were left out, the first is line {bad[0]}"] if bad else []
     builder = Builder()
     builder.rows(rows)
     return builder.parsed("application/jsonl", warnings=warnings)

@@ -185,7 +185,7 @@ def declared_encoding(head: bytes) -> str | None:
     return found[1].decode("ascii", "replace") if found else None
 
 
-def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_webpage(page: str) -> Parsed:
     """The text of a page with its headings, lists and tables. Raises ``UnreadableDocument`` when there is none."""
     reader = _read(page)
     builder = Builder()
@@ -195,7 +195,7 @@ def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
         raise UnreadableDocument("there is no text in it; a script would put it there", reason="no-text")
     title = reader.title or reader.metadata.pop("og:title", "")
     reader.metadata.pop("og:title", None)
-    return builder.parsed("text/html", title=title, metadata=reader.metadata, warnings=warnings)
+    return builder.parsed("text/html", title=title, metadata=reader.metadata)
 
 
 def _read(page: str) -> _Reader:

@@ -27,7 +27,7 @@ _DEEPEST_INDENT = 8
 _MOST_DEPTH = 5_000
 
 
-def read_word(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
+def read_word(data: bytes) -> Parsed:
     """The text of a DOCX file. Raises ``UnreadableDocument`` when it is damaged, protected, or unpacks to too much."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -43,7 +43,7 @@ def read_word(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
             raise
         raise UnreadableDocument(f"it is a damaged Word file: {error}") from None
     title = about.pop("title", "") or body.title
-    return body.builder.parsed(DOCX, title=title_of(title), metadata=about, warnings=warnings)
+    return body.builder.parsed(DOCX, title=title_of(title), metadata=about)
 
 
 class _Parts:

@@ -617,7 +617,6 @@ _MOST_MEDIA = 1000
 
 
 @refuses("the service has its own; configure it there", "embedder", "chat")
-@refuses("the service clears its own caches", "uncache")
 @refuses("the service cuts all documents alike; call it where the store is", "chunking", "rechunk")
 @refuses("a service does not send the structure of a document; text() has its text", "parsed")
 @refuses(_PENDING, "pending")

@@ -123,11 +123,6 @@ class ImportCounts:
             del self._skipped[skipped:]
             raise
 
-    @property
-    def failed(self) -> int:
-        """How many problems there were so far."""
-        return self._failed
-
     def report(self) -> Imported:
         """The report, with its notes in the order of the file."""
         skipped, problems = (sorted(notes, key=lambda one: one.number) for notes in (self._skipped, self._problems))
@@ -176,7 +171,7 @@ def written(target: FileLike) -> Generator[BinaryIO]:
     if not isinstance(target, str | os.PathLike):
         yield target
         return
-    with named(Path(target), "written"), _replacing(Path(target)) as file:
+    with written_by(Path(target), _private) as file:
         yield file
 
 
@@ -185,16 +180,23 @@ def written_by(path: Path, new: Callable[[Path], BinaryIO]) -> Generator[BinaryI
     """Like ``written``, with a file that ``new`` opens at a temporary path."""
     temporary = path.with_name(f".{path.name[:100]}.{new_id()}.part")
     with named(path, "written"):
+        if path.is_dir():
+            # Now, and not after everything is written.
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         try:
             with new(temporary) as file:
                 yield file
             sync(temporary)
             temporary.replace(path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+            temporary.unlink(missing_ok=True)
             raise
         sync(path.absolute().parent)
+
+
+def _private(path: Path) -> BinaryIO:
+    """A new file that only this user may read."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 @contextlib.contextmanager
@@ -208,26 +210,6 @@ def named(path: Path, done: str) -> Generator[None]:
         folder = path.absolute().parent
         reason = f"the folder {str(folder)!r} does not exist" if not folder.exists() else error.strerror or str(error)
         raise FileError(f"the file {str(path)!r} cannot be {done}: {reason}") from error
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Generator[BinaryIO]:
-    if path.is_dir():
-        # Now, and not after everything is written.
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-    # The new name, too.
-    sync(path.parent)
 
 
 # Temporary folders
@@ -473,9 +455,8 @@ def _next_limit(limit: int, weight: int) -> int:
 
 def spaces_of(backend: Backend) -> Iterator[Space]:
     """Every space except ``MOVING``, in the order of their paths."""
-    for space in _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0):
-        if space != MOVING:
-            yield space
+    found = _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0)
+    return (space for space in found if space != MOVING)
 
 
 def entries_of(backend: Backend, space: Space) -> Iterator[Entry]:

@@ -116,20 +116,13 @@ class FactLine(_Line, frozen=True, tag="fact"):
     negated: bool = False
 
 
-class PastMessage(msgspec.Struct, frozen=True):
-    """The message that a place of a conversation held until a moment; None when it was empty."""
-
-    message: Message | None
-    replaced: datetime
-
-
 class MessageLine(_Line, frozen=True, tag="message"):
     """A place of a conversation: its message, None when that was removed, and the earlier ones."""
 
     thread: str
     index: int
     message: Message | None
-    versions: tuple[PastMessage, ...] = ()
+    versions: tuple[LogVersion, ...] = ()
 
 
 class ThreadLine(_Line, frozen=True, tag="thread"):
@@ -304,8 +297,8 @@ def thread_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[MessageLine | Thr
     """The lines of a conversation: its places in order, then the conversation itself."""
     for places in place_pages(raw.backend, info.thread, -1, info.next):
         for place in places:
-            past = tuple(PastMessage(version.message, version.replaced) for version in place.versions)
-            yield MessageLine(thread=info.thread.id, index=place.index, message=place.message, versions=past)
+            versions = tuple(place.versions)
+            yield MessageLine(thread=info.thread.id, index=place.index, message=place.message, versions=versions)
     yield ThreadLine(
         id=info.thread.id,
         created=info.created,
@@ -464,12 +457,9 @@ def attached_lines(raw: RawMemory) -> Iterator[BlobLine | FeaturesLine]:
 
 def space_blob_lines(raw: RawMemory) -> Iterator[BlobLine]:
     """The blobs of the space itself that messages name, each once."""
-    seen: set[str] = set()
-    for info in threads_of(raw.backend, raw.space):
-        for digest in _named_by_thread(raw, info):
-            if digest not in seen:
-                seen.add(digest)
-                yield from _blob_line(raw, raw.space, digest)
+    named = (_named_by_thread(raw, info) for info in threads_of(raw.backend, raw.space))
+    for digest in dict.fromkeys(chain.from_iterable(named)):
+        yield from _blob_line(raw, raw.space, digest)
 
 
 def thread_blob_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[BlobLine]:

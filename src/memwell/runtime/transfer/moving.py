@@ -62,7 +62,7 @@ _LONG = 20_000
 _IDENTITY = "identity"
 _COPY = "copy"
 
-_REFUSALS = {
+REFUSALS = {
     "same": "the source and the target are the same store, or one is a copy of the other's file",
     "unfinished": "the source is itself the unfinished copy of another store; finish that move first",
     "other": "the target holds the copy of another store; name one that is empty",
@@ -76,7 +76,7 @@ class MoveRefused(ConfigurationError):
     """A move that would destroy something. ``code`` says what: same, unfinished, other, holds or touched."""
 
     def __init__(self, code: str) -> None:
-        super().__init__(_REFUSALS[code])
+        super().__init__(REFUSALS[code])
         self.code = code
 
 

@@ -430,10 +430,10 @@ class HeldSnapshot:
                 for id_, (moment, _) in self._touched.items():
                     self.snapshot.touch(id_, moment.timestamp())
 
-    def restore(self, kept: KeptCache | None) -> None:
-        """Begin with a snapshot that was saved, if it can be used."""
+    def restore(self, kept: KeptCache | None, *, checked: bool = True) -> None:
+        """Begin with a snapshot that was saved, if it can be used; one that is not ``checked`` is not read as a whole."""
         self.is_new = False
-        snapshot = None if kept is None else restored(kept.data)
+        snapshot = None if kept is None else restored(kept.data, checked=checked)
         if kept is not None and snapshot is not None:
             self._clear()
             # The allocator reuses freed memory up to the largest that was freed. Before that, each large array of a query
@@ -568,7 +568,7 @@ class Snapshots:
 
     def _is_ready(self, space: Space, info: IndexInfo) -> bool:
         """Whether the snapshot of a large space is there and nearly up to date; if not, that is begun."""
-        held = self._held.get(space) or self._kept(space)
+        held = self._held.get(space) or (None if space in self._made else self._kept(space))
         if held is None or held.state is None or held.state < info.forgotten:
             if space not in self._made and self._fits(info):
                 self._in_background(self._make, space)
@@ -579,15 +579,25 @@ class Snapshots:
         return True
 
     def _kept(self, space: Space) -> HeldSnapshot | None:
-        """The snapshot of a large space that the store keeps; it is held from now on."""
-        held = self._new(space)
-        held.restore(self._index.kept_cache(space))
+        """The snapshot of a large space that the store keeps; it is held from now on, and checked in the background."""
+        held, is_busy = self._new(space), self._is_busy()
+        held.restore(self._index.kept_cache(space), checked=is_busy)
         if held.state is None:
             return None
         with self._lock:
             held = self._held.setdefault(space, held)
         self._shrink()
+        if not is_busy:
+            self._in_background(self._check, space)
         return held
+
+    def _check(self, space: Space) -> None:
+        """Read all of the snapshot that the store keeps of a large space, and make it again if it is damaged."""
+        with suppress(MemwellError):
+            kept = self._index.kept_cache(space)
+            if kept is not None and restored(kept.data) is None:
+                self.forget(space)
+                self._make(space)
 
     def _make(self, space: Space) -> None:
         """Make the snapshot of a large space. It is kept in the store, or else held."""
@@ -729,10 +739,11 @@ def saved(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
         yield bytes(end - places[name].start - part.nbytes)
 
 
-def restored(data: Any) -> Snapshot | None:
+def restored(data: Any, *, checked: bool = True) -> Snapshot | None:
     """The snapshot in the bytes of a file, or None when they are not what ``saved`` wrote.
 
-    ``data`` is a writable buffer for this snapshot alone: its changes are made there.
+    ``data`` is a writable buffer for this snapshot alone: its changes are made there. If it is not ``checked``, a flipped
+    bit in the arrays is not noticed, and they are not read.
     """
     view = memoryview(data)
     if bytes(view[: len(_MAGIC)]) != _MAGIC:
@@ -748,7 +759,7 @@ def restored(data: Any) -> Snapshot | None:
     start = _aligned(_HEAD + length)
     if header.written_by != _written_by() or len(view) != start + header.size:
         return None
-    if _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
+    if checked and _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
         return None
     arrays = {name: _array(view[start:], place) for name, place in header.places.items()}
     if not arrays.keys() >= set(Snapshot.COLUMNS):

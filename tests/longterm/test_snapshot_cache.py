@@ -453,11 +453,12 @@ def test_the_snapshot_of_a_large_space_is_held_where_the_store_keeps_none():
     backend = open_backend("memory:")
     _filled(backend, 600)
     large = Snapshots(backend.index, keep=True, most_records=100)
-    assert not large.suits(SPACE)
+    assert not large.suits(SPACE, 4)
     _made(large)
-    assert large.suits(SPACE)
+    assert large.suits(SPACE, 4)
     with large.of(SPACE) as held:
         assert len(held.snapshot) == 600
+        assert held.snapshot.vectors.shared_from == 4
         assert not held.snapshot.postings._rows, "it is packed"
     assert ranked(large) == ranked(Snapshots(backend.index))
     backend.index.upsert([_record(600, None)])

@@ -540,16 +540,17 @@ class Snapshots:
                 if known is not None or held.state is None:
                     return True
 
-    def suits(self, space: Space) -> bool:
+    def suits(self, space: Space, shared_from: int | None = None) -> bool:
         """Whether a space can be ranked from its snapshot now; otherwise the store's indexes search it.
 
-        The snapshot of a large space is made, and brought up to date after many changes, in the background.
+        The snapshot of a large space is made, and brought up to date after many changes, in the background; its vectors
+        are ``shared_from`` a number on, as those of the query are (see ``Embedder``).
         """
         held = self._held.get(space)
         if held is not None and len(held.snapshot) <= self._most_records:
             return True
         info = self._index.info(space)
-        return info.records <= self._most_records or (self._keep and self._is_ready(space, info))
+        return info.records <= self._most_records or (self._keep and self._is_ready(space, info, shared_from))
 
     def has_vectors_compared(self, space: Space) -> bool:
         """Whether the store's indexes are to search by vector too.
@@ -566,12 +567,12 @@ class Snapshots:
         expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
         return expected <= _LARGEST * self._most_bytes
 
-    def _is_ready(self, space: Space, info: IndexInfo) -> bool:
+    def _is_ready(self, space: Space, info: IndexInfo, shared_from: int | None) -> bool:
         """Whether the snapshot of a large space is there and nearly up to date; if not, that is begun."""
         held = self._held.get(space) or (None if space in self._made else self._kept(space))
         if held is None or held.state is None or held.state < info.forgotten:
             if space not in self._made and self._fits(info):
-                self._in_background(self._make, space)
+                self._in_background(self._make, space, shared_from)
             return False
         if info.state - held.state > _FOLLOWED_AT_ONCE:
             self._in_background(self._catch_up, space, held)
@@ -588,18 +589,18 @@ class Snapshots:
             held = self._held.setdefault(space, held)
         self._shrink()
         if not is_busy:
-            self._in_background(self._check, space)
+            self._in_background(self._check, space, held.snapshot.vectors.shared_from)
         return held
 
-    def _check(self, space: Space) -> None:
+    def _check(self, space: Space, shared_from: int | None) -> None:
         """Read all of the snapshot that the store keeps of a large space, and make it again if it is damaged."""
         with suppress(MemwellError):
             kept = self._index.kept_cache(space)
             if kept is not None and restored(kept.data) is None:
                 self.forget(space)
-                self._make(space)
+                self._make(space, shared_from)
 
-    def _make(self, space: Space) -> None:
+    def _make(self, space: Space, shared_from: int | None) -> None:
         """Make the snapshot of a large space. It is kept in the store, or else held."""
         self._made.add(space)
         held = self._new(space)
@@ -610,6 +611,8 @@ class Snapshots:
                 held.follow(piece)
             held.is_new = False
             self._follow(space, held)
+            # Otherwise the first recall of every process would measure all vectors.
+            held.snapshot.vectors.share_from(shared_from)
             is_kept = self._save(space, held)
             if not is_kept:
                 held.pack()

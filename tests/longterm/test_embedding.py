@@ -83,7 +83,7 @@ def test_a_swap_between_the_embedding_and_the_search_is_noticed(size: int, held:
         memory.remember(["Ann bought an automobile.", "Bob has a feline.", "Cy drinks oolong."])
         memory.flush()
         if not held:
-            monkeypatch.setattr(type(memory._snapshots), "suits", lambda self, space: False)
+            monkeypatch.setattr(type(memory._snapshots), "suits", lambda *_: False)
         hit = memory.recall("vehicle", limit=1)[0]
         assert hit.text == "Ann bought an automobile."
         assert hit.signals["dense"].value > 0.3

@@ -212,7 +212,7 @@ def test_a_hit_is_as_relevant_however_many_are_asked_for_and_however_they_are_fo
     for limit in range(1, len(SAID)):
         assert relevance_by_id(talk, question, limit=limit, now=now).items() <= all_of_them.items()
     assert relevance_by_id(talk, question, as_of=now + timedelta(days=1), now=now) == all_of_them
-    monkeypatch.setattr(Snapshots, "suits", lambda self, space: False)
+    monkeypatch.setattr(Snapshots, "suits", lambda *_: False)
     monkeypatch.setattr(talk.memory, "reranker", None)
     by_indexes = relevance_by_id(talk, question, now=now)
     assert len(by_indexes) <= len(all_of_them)

@@ -453,16 +453,38 @@ def test_the_snapshot_of_a_large_space_is_held_where_the_store_keeps_none():
     backend = open_backend("memory:")
     _filled(backend, 600)
     large = Snapshots(backend.index, keep=True, most_records=100)
-    assert not large.suits(SPACE)
+    assert not large.suits(SPACE, 4)
     _made(large)
-    assert large.suits(SPACE)
+    assert large.suits(SPACE, 4)
     with large.of(SPACE) as held:
         assert len(held.snapshot) == 600
+        assert held.snapshot.vectors.shared_from == 4
         assert not held.snapshot.postings._rows, "it is packed"
     assert ranked(large) == ranked(Snapshots(backend.index))
     backend.index.upsert([_record(600, None)])
     with large.of(SPACE) as held:
         assert "r600" in held.snapshot
+
+
+def test_a_damaged_file_of_a_large_space_is_noticed_in_the_background(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        first = Snapshots(backend.index, keep=True, most_records=100)
+        first.suits(SPACE)
+        _made(first)
+        (file,) = tmp_path.glob("app.db-cache/*.cache")
+        data = bytearray(file.read_bytes())
+        data[-100] ^= 4
+        file.write_bytes(data)
+        large = Snapshots(backend.index, keep=True, most_records=100)
+        assert large.suits(SPACE), "it is used at once"
+        _made(large)
+        assert not file.exists()
+        assert large.suits(SPACE)
+        _made(large)
+        assert ranked(large) == ranked(Snapshots(backend.index))
+        (kept,) = tmp_path.glob("app.db-cache/*.cache")
+        assert restored(bytearray(kept.read_bytes())) is not None
 
 
 def test_a_snapshot_that_is_made_during_an_erasure_is_not_held(monkeypatch: pytest.MonkeyPatch):

@@ -149,7 +149,7 @@ class Search:
     def _held(self, asked: SearchRequest, query: QueryVector) -> Generator[HeldSnapshot]:
         """The chunks to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
-        if not self.snapshots.suits(space):
+        if not self.snapshots.suits(space, query.shared_from):
             yield self._likeliest(asked, query)
             return
         with self.snapshots.of(space) as held:

@@ -412,7 +412,8 @@ def session_rows(snapshot: Snapshot, rows: Rows) -> Rows:
     own = np.zeros(snapshot.session_limit, np.bool_)
     own[snapshot.session[rows]] = True
     # A freed row still has the number of its old session.
-    return np.flatnonzero(own.take(snapshot.session[: snapshot.limit]) & snapshot.alive[: snapshot.limit])
+    found = snapshot.session_runs.rows(own)
+    return found[snapshot.alive[found]]
 
 
 def broad_signal(name: str, snapshot: Snapshot, now: float, decay: float, rows: NDArray[np.intp] | slice) -> Numbers:
@@ -570,7 +571,7 @@ def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float
     sessions = snapshot.session[:limit]
     together = np.bincount(sessions.take(rows), own, snapshot.session_limit)
     together *= SESSION / max(float(together.max()), TINY)
-    choice += together.astype(np.float32).take(sessions)
+    choice += snapshot.session_runs.spread(together.astype(np.float32))
     return choice, scale
 
 

@@ -225,7 +225,7 @@ class RecallingMemory(MemoryBase):
             yield held, _spoken_by(speaker, held, wanted)
             return
         snapshots = self._current_snapshots()
-        if not snapshots.suits(self.space):
+        if not snapshots.suits(self.space, next((one.shared_from for one in asked), None)):
             wanted = _spoken_by(speaker, None, wanted)
             by_vector = asked if snapshots.has_vectors_compared(self.space) else ()
             yield self._held_about(query, by_vector, wanted, most), wanted

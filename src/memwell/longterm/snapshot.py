@@ -498,6 +498,25 @@ _Turn: TypeAlias = tuple[float, int, str, int]
 """The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
+class SessionRuns(NamedTuple):
+    """Runs of rows of one session, in order: the first row of each, how many they are, and the number of the session."""
+
+    starts: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of sessions, by number, for each row."""
+        return np.repeat(values.take(self.numbers), self.lengths)
+
+    def rows(self, wanted: Flags) -> NDArray[np.intp]:
+        """The rows of wanted sessions, given as flags by number, in order."""
+        chosen = np.flatnonzero(wanted.take(self.numbers))
+        lengths = self.lengths[chosen]
+        ends = np.cumsum(lengths)
+        return np.repeat(self.starts[chosen] - ends + lengths, lengths) + np.arange(int(lengths.sum()))
+
+
 def may_retract(text: str) -> bool:
     """Whether a text may take back what was said just before it."""
     return bool(in_jest(text)) or corrects_earlier(text)
@@ -517,6 +536,8 @@ class Snapshot:
         self.total_words = 0
         self._turns: list[_Turn] | None = []
         """The turns without a session in order; None while they are not needed."""
+        self._runs: SessionRuns | None = None
+        """The runs of rows of one session; None after a change of them."""
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -577,7 +598,7 @@ class Snapshot:
         snapshot.ids, snapshot.sessions = Names(below(arrays, "ids")), Names(below(arrays, "sessions"))
         snapshot.kinds = Names(below(arrays, "kinds"))
         snapshot.postings = RowPostings(below(arrays, "postings"))
-        snapshot.speakers, snapshot._turns = speakers, None
+        snapshot.speakers, snapshot._turns, snapshot._runs = speakers, None, None
         snapshot.vectors = QuantizedVectors(below(arrays, "vectors"))
         snapshot.vectors.grow(len(snapshot.alive))
         snapshot.total_words = int(snapshot.lengths[: snapshot.limit].sum(dtype=np.float64))
@@ -645,6 +666,15 @@ class Snapshot:
         """About how much memory the snapshot takes."""
         columns = sum(getattr(self, name).nbytes for name in self.COLUMNS) + self.vectors.nbytes
         return columns + self.postings.nbytes + self.ids.nbytes + self.sessions.nbytes
+
+    @property
+    def session_runs(self) -> SessionRuns:
+        """The rows as runs of one session: most sessions are stored at once."""
+        if self._runs is None:
+            sessions = self.session[: self.limit]
+            starts = np.flatnonzero(np.concatenate(([True], sessions[1:] != sessions[:-1]))[: self.limit])
+            self._runs = SessionRuns(starts, np.diff(starts, append=self.limit), sessions[starts].astype(np.intp))
+        return self._runs
 
     def row_of(self, identity: str) -> int:
         """The row of an entry. Raises ``KeyError``."""
@@ -748,6 +778,7 @@ class Snapshot:
 
     def _link(self, rows: Sequence[int], entries: Sequence[SnapshotEntry]) -> None:
         """Link rows with their neighbours in their sessions."""
+        self._runs = None
         come: dict[int, list[_Place]] = {}
         for row, entry in zip(rows, entries, strict=True):
             # A record without a session is a session of its own; NUL is in no session's name.
@@ -841,6 +872,7 @@ class Snapshot:
         number = self._session(session)
         if number != self.session[row]:
             self._leave(row)
+            self._runs = None
             self.session[row] = number
             self.session_sizes[number] += 1
             self.session_lengths[number] += self.lengths[row]

@@ -442,10 +442,13 @@ class HeldSnapshot:
                 for id_ in self._touched:
                     self.snapshot.touch(id_, self._uses[id_].last)
 
-    def restore(self, kept: KeptCache | None) -> None:
-        """Begin with a snapshot that was saved, if it can be used, and with what was counted of its memories."""
+    def restore(self, kept: KeptCache | None, *, checked: bool = True) -> None:
+        """Begin with a snapshot that was saved, if it can be used, and with what was counted of its memories.
+
+        One that is not ``checked`` is not read as a whole.
+        """
         self.is_new = False
-        snapshot = None if kept is None else restored(kept.data)
+        snapshot = None if kept is None else restored(kept.data, checked=checked)
         if kept is not None and snapshot is not None:
             self._clear()
             # The allocator reuses freed memory up to the largest that was freed. Before that, each large array of a query
@@ -557,16 +560,17 @@ class Snapshots:
                 if known is not None or held.state is None:
                     return True
 
-    def suits(self, space: Space) -> bool:
+    def suits(self, space: Space, shared_from: int | None = None) -> bool:
         """Whether a space can be ranked from its snapshot now; otherwise the store's indexes search it.
 
-        The snapshot of a large space is made, and brought up to date after many changes, in the background.
+        The snapshot of a large space is made, and brought up to date after many changes, in the background; its vectors
+        are ``shared_from`` a number on, as those of the query are (see ``Embedder``).
         """
         held = self._held.get(space)
         if held is not None and len(held.snapshot) <= self._most_records:
             return True
         info = self._index.info(space)
-        return info.records <= self._most_records or (self._keep and self._is_ready(space, info))
+        return info.records <= self._most_records or (self._keep and self._is_ready(space, info, shared_from))
 
     def has_vectors_compared(self, space: Space) -> bool:
         """Whether the store's indexes are to search by vector too.
@@ -583,12 +587,12 @@ class Snapshots:
         expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
         return expected <= _LARGEST * self._most_bytes
 
-    def _is_ready(self, space: Space, info: IndexInfo) -> bool:
+    def _is_ready(self, space: Space, info: IndexInfo, shared_from: int | None) -> bool:
         """Whether the snapshot of a large space is there and nearly up to date; if not, that is begun."""
-        held = self._held.get(space) or self._kept(space)
+        held = self._held.get(space) or (None if space in self._made else self._kept(space))
         if held is None or held.state is None or held.state < info.forgotten:
             if space not in self._made and self._fits(info):
-                self._in_background(self._make, space)
+                self._in_background(self._make, space, shared_from)
             return False
         if changes_between(held.state, info.state) > _FOLLOWED_AT_ONCE:
             self._in_background(self._catch_up, space, held)
@@ -596,17 +600,27 @@ class Snapshots:
         return True
 
     def _kept(self, space: Space) -> HeldSnapshot | None:
-        """The snapshot of a large space that the store keeps; it is held from now on."""
-        held = self._new(space)
-        held.restore(self._index.kept_cache(space))
+        """The snapshot of a large space that the store keeps; it is held from now on, and checked in the background."""
+        held, is_busy = self._new(space), self._is_busy()
+        held.restore(self._index.kept_cache(space), checked=is_busy)
         if held.state is None:
             return None
         with self._lock:
             held = self._held.setdefault(space, held)
         self._shrink()
+        if not is_busy:
+            self._in_background(self._check, space, held.snapshot.vectors.shared_from)
         return held
 
-    def _make(self, space: Space) -> None:
+    def _check(self, space: Space, shared_from: int | None) -> None:
+        """Read all of the snapshot that the store keeps of a large space, and make it again if it is damaged."""
+        with suppress(MemwellError):
+            kept = self._index.kept_cache(space)
+            if kept is not None and restored(kept.data) is None:
+                self.forget(space)
+                self._make(space, shared_from)
+
+    def _make(self, space: Space, shared_from: int | None) -> None:
         """Make the snapshot of a large space. It is kept in the store, or else held."""
         self._made.add(space)
         held = self._new(space)
@@ -617,6 +631,8 @@ class Snapshots:
                     return
                 held.follow(piece)
             self._follow(space, held)
+            # Otherwise the first recall of every process would measure all vectors.
+            held.snapshot.vectors.share_from(shared_from)
             is_kept = self._save(space, held)
             if not is_kept:
                 held.pack()
@@ -754,10 +770,11 @@ def saved(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
         yield bytes(end - places[name].start - part.nbytes)
 
 
-def restored(data: Any) -> Snapshot | None:
+def restored(data: Any, *, checked: bool = True) -> Snapshot | None:
     """The snapshot in the bytes of a file, or None when they are not what ``saved`` wrote.
 
-    ``data`` is a writable buffer for this snapshot alone: its changes are made there.
+    ``data`` is a writable buffer for this snapshot alone: its changes are made there. If it is not ``checked``, a flipped
+    bit in the arrays is not noticed, and they are not read.
     """
     view = memoryview(data)
     if bytes(view[: len(_MAGIC)]) != _MAGIC:
@@ -773,7 +790,7 @@ def restored(data: Any) -> Snapshot | None:
     start = _aligned(_HEAD + length)
     if header.written_by != _written_by() or len(view) != start + header.size:
         return None
-    if _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
+    if checked and _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
         return None
     arrays = {name: _array(view[start:], place) for name, place in header.places.items()}
     if not arrays.keys() >= set(Snapshot.COLUMNS):

@@ -293,7 +293,7 @@ TOKEN_BITS: Final = 27
 
 
 def state_of(change: int, token: int = 0) -> int:
-    """The state of a space after so many changes, the last of which has this token.
+    """The state of a space after a number of changes, the last of which has this token.
 
     A store that can lose changes, by a failover or a restored copy, gives every change a token that another change of the
     same number hardly has. So a state of the lost history is not mistaken for one of the present.

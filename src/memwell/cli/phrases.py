@@ -618,9 +618,9 @@ _MOVE_REFUSED = {
     "holds": "目标已有别的内容；请指定一个空的或尚不存在的存储。",
     "touched": "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
 }
-_PHRASES |= {
-    f"move_{code}": (f"{reason[0].upper()}{reason[1:]}.", _MOVE_REFUSED[code]) for code, reason in REFUSALS.items()
-}
+_PHRASES.update(
+    (f"move_{code}", (f"{reason[0].upper()}{reason[1:]}.", _MOVE_REFUSED[code])) for code, reason in REFUSALS.items()
+)
 
 
 def say(key: str, language: str | None = None, /, **values: object) -> str:

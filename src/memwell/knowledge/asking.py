@@ -462,10 +462,17 @@ _MEASURES: tuple[tuple[str, str], ...] = (
         rf"{_DURATION}|\b(?:(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages)\b",
     ),
     (
+        r"\bhow heavy\b|\bhow much\b.*\bweigh|多重|多少(?:公斤|千克|斤|克|吨)",
+        r"\d ?(?:k?g|lb)\b|kilo|\bgram|\bpounds?\b|\btons?|tonne|克|斤|吨",
+    ),
+    (r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|多少度|几度|多热|多冷", r"°|degrees?|℃|度"),
+    (
         r"\bhow old\b|几岁|多大(?:年[纪龄]|[了啦]?\W*\Z)|多少岁",
         r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
     ),
     (r"\bhow (?:wide|broad)\b|多宽", r"\b(?:wide|width|broad)\b|宽"),
+    (r"\bhow deep\b|多深", r"\bdeep|\bdepth\b|深"),
+    (r"\bhow (?:tall|high)\b|多高(?!兴)", r"\b(?:tall|high|height|up to)\b|高"),
     (  # By the clock
         r"\b(?:at )?what time\b|几点",
         rf"\d ?[ap]\.?m\b|\d{{1,2}}:\d\d|o['’]clock|\b(?:noon|midnight|half past|quarter (?:past|to)|all day|day or night|"
@@ -473,13 +480,14 @@ _MEASURES: tuple[tuple[str, str], ...] = (
         r"点|\d时|中午|午夜|全天",
     ),
     (r"怎么办", "请|检查|更换|清|联系|重[新启]|按|拨|打|预约|报修|用|放|由|应|可以|擦|扫|须"),
+    (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),
 )
 _MEASURED = tuple((re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in _MEASURES)
 
 
 def lacks_measure(question: str, text: str) -> bool:
-    """Whether a question asks for money, a frequency, a duration, an age, a width or the time of day, and a text
-    has none: *ten minutes* is not how often the ferry runs.
+    """Whether a question asks for money, a frequency, a duration, a weight, a temperature, an age or an address, and a
+    text has none: *ten minutes* is not how often the ferry runs.
     """
     # 多久换一次 asks how often, and not how long too: only the first that is asked for counts.
     given = next((given for asked, given in _MEASURED if asked.search(question, 0, _LOOKED_AT)), None)

@@ -98,7 +98,7 @@ def everything(mind: Cognition) -> str:
 )  # fmt: skip
 def test_a_secret_is_never_learnt(mind: Cognition, model: AugmentedModel, said: str, secret: str) -> None:
     assert model.respond(said, user="ann").learned == ()
-    assert secret not in everything(mind)
+    assert secret not in everything(mind) + str(mind.working_of("ann").items())
     assert mind.semantic.concepts() == []
     for user in ("ann", "bob", None):
         assert secret not in model.respond("密码是什么？", user=user).text
@@ -361,13 +361,6 @@ def fails_slowly(messages: Sequence[Message]) -> str:
 )
 def test_a_chinese_note_is_in_chinese(mind: Cognition, chat: object, said: str, note: str) -> None:
     assert AugmentedModel(chat, mind, language="zh").respond(said).note == note
-
-
-def test_secrets_do_not_stay(mind: Cognition) -> None:
-    chat = ScriptedChat(["ok, password: hunter2xyz!"])
-    response = AugmentedModel(chat, mind).respond("My password: hunter2xyz!", user="ann")
-    assert "hunter2xyz" not in str(mind.memory.get(response.episode))
-    assert "hunter2xyz" not in str(mind.working_of("ann").items())
 
 
 def test_bad_values_are_refused(mind: Cognition) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from memwell.cognition import AugmentedModel, Cognition
 from memwell.cognition.network import WorkingMemory, softmax
 from memwell.errors import InvalidInput, NotFound
+from memwell.testing.conformance.backend import in_threads
 
 
 @pytest.fixture
@@ -257,11 +257,7 @@ def test_eight_threads_share_one() -> None:
                 evicted.append(gone)
             held.active()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert len(held) == 5
     assert len(set(evicted)) == len(evicted) == 8 * 200 - 5
     assert not set(evicted) & set(held.items())

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from memwell.cognition.semantic import MOST_EVIDENCE
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.memory import Memory
 from memwell.storage import open_backend
+from memwell.testing.conformance.backend import in_threads
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=8))
@@ -74,11 +74,7 @@ def test_threads_that_teach_at_once_leave_one_concept(mind: Cognition) -> None:
         turn = mind.episodic.store("Tea is a drink", user="ann", turn=True)
         mind.semantic.learn("tea", "a drink of leaves", by="ann", source=turn, user="ann")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert [one.name for one in mind.semantic.concepts()] == ["tea"]
     assert sum(one.kind == "concept" for one in mind.memory.memories()) == 2
 
@@ -103,24 +99,14 @@ def test_confidence_moves_with_evidence_and_the_evidence_is_kept(mind: Cognition
 
 def test_eight_threads_that_support_one_concept_lose_nothing(mind: Cognition) -> None:
     mind.semantic.store("water", "水是生命之源")
-    failures: list[BaseException] = []
 
     def work(number: int) -> None:
-        try:
-            for step in range(10):
-                mind.semantic.support("water", by=f"{number}/{step}")
-            mind.semantic.contradict("water", by=f"{number}")
-        except BaseException as error:
-            failures.append(error)
-            raise
+        for step in range(10):
+            mind.semantic.support("water", by=f"{number}/{step}")
+        mind.semantic.contradict("water", by=f"{number}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     one = mind.semantic.get("water")
-    assert not failures
     assert (one.belief.support, one.belief.against) == (80, 8)
     assert one.confidence == pytest.approx((4 + 80) / (5 + 88))
     assert len(one.evidence) == MOST_EVIDENCE

@@ -15,7 +15,6 @@ from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, hum
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
 from memwell.strategies import Buffer, Compaction
-from memwell.strategies.compaction import TaskCompaction, Turns
 from memwell.windows import paired
 
 SHARED = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -226,20 +225,16 @@ def test_bad_limits_are_refused(talk: Talk, bad: dict[str, Any]):
         Compaction("talk")  # type: ignore[arg-type]
 
 
-def test_the_task_of_an_agent_and_every_handle_stay_in_view(talk: Talk):
-    plain = talk()
-    assert plain.backend is not None
-    history = Turns(plain.backend, "turns")
-    compaction = TaskCompaction(history, tokens=2_000, tool_tokens=100, preview_tokens=30)
-    history.add(human("Find the cheapest lamp in Oslo."))
-    for number in range(30):
-        call = ToolCall(f"call-{number}", "lookup", {"n": number})
-        history.add(
-            ai(tool_calls=[call]), tool_result(call.id, f"shop {number}\n{LONG}"), ai(f"Shop {number} is dear.")
-        )
-        compaction.observe()
-    view = compaction.recall()
-    text = "\n".join(one.text for one in view)
-    assert size(history, view) <= 2_000
-    assert "cheapest lamp" in text
-    assert [one.handle for one in compaction.offloaded() if one.handle not in text] == []
+def test_more_previews_than_are_cached_are_read_all_the_same():
+    with open_backend("memory:") as store:
+        history = History(store, "talk")
+        for number in range(300):
+            called(history, number, f"result {number} " * 4)
+        log, thread = Compaction(history, tool_tokens=5, preview_tokens=2)._view, history.thread
+        assert sum("read_tool_result" in one.text for one in log.read(thread, after=399)) == 200
+        whole = log.read(thread)
+        assert [one.id for one in whole] == [one.id for one in history]
+        assert sum("read_tool_result" in one.text for one in whole) == 300
+        for most in (0, 1, 399, 500, 5_000):
+            assert log.read(thread, first=most) == whole[:most]
+            assert log.read(thread, last=most, before=1_100) == whole[max(1_100 - most, 0) : 1_100]

@@ -5,7 +5,7 @@ The log keeps every message whole, so ``restart`` restores everything that was s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
@@ -425,12 +425,13 @@ class _PreviewingLog:
             found = self._log.read(thread, last=last, first=first, after=after, before=before, ids=ids)
             return [self.shown(message) for message in found]
         low, high = -1 if after is None else after, MAX_INDEX + 1 if before is None else before
-        known = sorted(index for index in self._known if low < index < high)
+        # A copy: reading what is between may fill the cache, and then it is cleared.
+        known = {index: one for index, one in sorted(self._known.items()) if low < index < high}
         if last is not None:
-            return self._backwards(thread, low, high, last, known[::-1])
+            return self._backwards(thread, low, high, last, dict(reversed(known.items())))
         return self._forwards(thread, low, high, MAX_INDEX if first is None else first, known)
 
-    def _forwards(self, thread: Thread, low: int, high: int, most: int, known: Sequence[int]) -> list[Message]:
+    def _forwards(self, thread: Thread, low: int, high: int, most: int, known: Mapping[int, Message]) -> list[Message]:
         """The first messages between two indexes; cached ones are not read."""
         found: list[Message] = []
         for index in (*known, high):
@@ -439,11 +440,11 @@ class _PreviewingLog:
                 found += map(self.shown, self._log.read(thread, after=low, before=index, first=left))
             if len(found) >= most or index == high:
                 break
-            found.append(self._known[index])
+            found.append(known[index])
             low = index
         return found
 
-    def _backwards(self, thread: Thread, low: int, high: int, most: int, known: Sequence[int]) -> list[Message]:
+    def _backwards(self, thread: Thread, low: int, high: int, most: int, known: Mapping[int, Message]) -> list[Message]:
         found: list[Message] = []
         for index in (*known, low):
             if high - index > 1 and len(found) < most:
@@ -451,7 +452,7 @@ class _PreviewingLog:
                 found = [*map(self.shown, self._log.read(thread, after=index, before=high, last=left)), *found]
             if len(found) >= most or index == low:
                 break
-            found.insert(0, self._known[index])
+            found.insert(0, known[index])
             high = index
         return found
 

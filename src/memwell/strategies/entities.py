@@ -61,9 +61,11 @@ class EntityNotes(msgspec.Struct, frozen=True):
     texts: tuple[str, ...] = ()
     """The last 10 texts that mention it, the first 1,000 characters of each."""
 
-    def named_in(self, *texts: str) -> tuple[str, ...]:
-        """The last texts after more of them."""
-        return (*self.texts, *(text[:_LONGEST_TEXT] for text in texts))[-_MOST_TEXTS:]
+    def rewritten(self, notes: str, texts: Sequence[str], moment: datetime) -> EntityNotes:
+        """The same name with other notes, after more texts that mention it."""
+        last = (*self.texts, *(text[:_LONGEST_TEXT] for text in texts))[-_MOST_TEXTS:]
+        contexts, updates = self.contexts + len(texts), self.updates + (notes != self.notes)
+        return EntityNotes(self.name, notes, contexts, self.created, moment, updates, last)
 
 
 class _StoredByName(Strategy):
@@ -150,15 +152,7 @@ class Entities(_StoredByName):
         first, last = messages[0].time, messages[-1].time
         old = _decoded(entry.value) if entry else EntityNotes(naming[0][0], "", 0, first, first, 0)
         text = self._described(old, written(said(messages)))
-        new = EntityNotes(
-            old.name,
-            text,
-            old.contexts + len(messages),
-            old.created,
-            last,
-            old.updates + (text != old.notes),
-            old.named_in(*(one.text for one in messages)),
-        )
+        new = old.rewritten(text, [one.text for one in messages], last)
         return key, msgspec.to_builtins(new), entry.version if entry else 0
 
     def _described(self, old: EntityNotes, context: str) -> str:
@@ -256,7 +250,7 @@ MOST_ABOUT_ONE: Final = 100
 """How many facts on one subject are kept; the oldest are dropped first, so that a turn costs the same."""
 
 _SAID_BY: Final = frozenset({Role.HUMAN, Role.CHAT})
-_FIRST_PERSON = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
+FIRST_PERSON = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
 
 
 class Triple(msgspec.Struct, frozen=True):
@@ -336,7 +330,7 @@ class Graph(_StoredByName):
 
     def _known(self, query: str) -> list[str]:
         """The facts about the names in the query, and about the user for *I* and 我."""
-        own = [USER] if _FIRST_PERSON(query) else []
+        own = [USER] if FIRST_PERSON(query) else []
         names = [*map(entity_key, named(query)), *own]
         keys = [*names, *(key for key in spelt(query) if self.state.get(key) is not None)]
         known = [triples for key in dict.fromkeys(keys[:MOST_LOOKUPS]) if (triples := self.about(key))]

@@ -491,38 +491,24 @@ def test_a_conversation_becomes_a_copy_of_another_and_has_a_history_where_it_is_
             _ = made.history
 
 
-def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
+def test_a_conversation_goes_on_with_what_other_rooms_wrote(tmp_path: Path) -> None:
     path = str(tmp_path / "chat.db")
     made = StorageConversation("trip", conv_storage=path, message_storage=path)
     made.start_new_round()
     made.add_user_message("去巴黎吗？")
-    made.add_ai_message("Gladly.")
     made.add_view_message("a map")
     made.end_current_round()
-
+    MemwellChatMessageHistory("trip", path).add_messages([LangChainHuman("When?"), LangChainAI("In May.")])
     with memwell.open(path) as engine:
-        assert [(one.role.value, one.text, one.round) for one in engine.thread("trip")] == [
-            ("human", "去巴黎吗？", 1),
-            ("ai", "Gladly.", 1),
-            ("view", "a map", 1),
-        ]
-        assert [one.text for one in engine.thread("trip").window()] == ["去巴黎吗？", "Gladly."]
-    history = MemwellChatMessageHistory("trip", path)
-    assert history.messages == [LangChainHuman("去巴黎吗？"), LangChainAI("Gladly.")]
-
-    history.add_messages([LangChainHuman("When?"), LangChainAI("In May.")])
-    with memwell.open(path) as engine:
+        assert [(one.role.value, one.round) for one in engine.thread("trip")][:2] == [("human", 1), ("view", 1)]
         engine.thread("trip").add_human("Good.")
     back = StorageConversation("trip", conv_storage=path, message_storage=path)
-    assert [(one.type, one.content, one.round_index) for one in back.messages] == [
-        ("human", "去巴黎吗？", 1), ("ai", "Gladly.", 1), ("view", "a map", 1), ("human", "When?", 2),
-        ("ai", "In May.", 2), ("human", "Good.", 3),
+    assert [(one.type, one.content, one.round_index) for one in back.messages][2:] == [
+        ("human", "When?", 2), ("ai", "In May.", 2), ("human", "Good.", 3),
     ]  # fmt: skip
-    assert back.get_model_messages()[-1].content == "Good."
     made.add_ai_message("Goodbye.")
     made.end_current_round()
-    assert words(made)[3:] == ["When?", "In May.", "Good.", "Goodbye."]
-    assert len(history.messages) == 6, "what is only shown to people is hidden there"
+    assert words(made)[2:] == ["When?", "In May.", "Good.", "Goodbye."]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -801,29 +787,27 @@ def test_what_is_no_storage_is_refused_with_the_reason() -> None:
 
 
 def test_the_real_dbgpt_works_with_the_room(run_with_originals: RunWithOriginals) -> None:
+    """Both go on with what the other wrote: in one storage, in two, in a file, with a serializer, in DB-GPT's own."""
     assert run_with_originals("dbgpt", REAL) == [
-        "ours in theirs: ['hi', 'hello', 'more']",
-        "theirs in theirs that ours wrote: ['hi', 'hello', 'more']",
-        "theirs in ours: ['hi', 'hello', 'more']",
-        "ours in ours that theirs wrote: ['hi', 'hello', 'more']",
+        "9 kinds of storages, 36 conversations, 0 wrong",
         "3 messages in a conversation of memwell",
         "their client over our storage: Paris",
         "our client over their storage: Paris",
     ]
 
 
-def test_both_classes_go_on_with_what_the_other_wrote(run_with_originals: RunWithOriginals) -> None:
-    """In one storage and in two, in a file, with a serializer, and in those of DB-GPT's own."""
-    assert run_with_originals("dbgpt", REAL_TURNS) == ["9 kinds of storages, 36 conversations, 0 wrong"]
-
-
-REAL_TURNS = """
-import tempfile
+REAL = """
+import asyncio, tempfile
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from dbgpt.core.interface.message import StorageConversation as Theirs
 from dbgpt.core.interface.storage import InMemoryStorage as TheirStorage
+from dbgpt.storage.cache.llm_cache import LLMCacheClient as TheirClient
+from dbgpt.storage.cache.manager import LocalCacheManager
+from dbgpt.storage.cache.storage.base import MemoryCacheStorage as TheirCache
 from dbgpt.util.serialization.json_serialization import JsonSerializer as TheirSerializer
 from memwell.compat.dbgpt import BackendStorage, InMemoryStorage, JsonSerializer, StorageConversation as Ours
+from memwell.compat.dbgpt import LLMCacheClient, MemoryCacheStorage
 
 
 class Own(JsonSerializer):
@@ -844,18 +828,21 @@ kinds = (
 )
 
 
+def said_by(talk, number):
+    talk.start_new_round()
+    talk.add_user_message(f"question {number}")
+    talk.add_ai_message(f"answer {number}")
+    talk.add_view_message(f"view {number}")
+    talk.end_current_round()
+
+
 def wrong(storages, turns):
     def opened(kind):
         return kind("c", conv_storage=storages[0], message_storage=storages[-1])
 
     said = []
     for number, turn in enumerate(turns):
-        talk = opened(turn)
-        talk.start_new_round()
-        talk.add_user_message(f"question {number}")
-        talk.add_ai_message(f"answer {number}")
-        talk.add_view_message(f"view {number}")
-        talk.end_current_round()
+        said_by(opened(turn), number)
         said += [(number + 1, f"{what} {number}") for what in ("question", "answer", "view")]
     seen = [[(one.round_index, one.content) for one in opened(kind).messages] for kind in (Ours, Theirs)]
     opened(turns[0]).delete()
@@ -865,47 +852,9 @@ def wrong(storages, turns):
 orders = [(Ours, Theirs), (Theirs, Ours), (Ours, Theirs, Ours, Theirs), (Theirs, Ours, Theirs, Ours)]
 found = [wrong(make(), order) for make in kinds for order in orders]
 print(len(kinds), "kinds of storages,", len(found), "conversations,", sum(found), "wrong")
-"""
-
-
-REAL = """
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from dbgpt.core.interface.message import StorageConversation as TheirConversation
-from dbgpt.core.interface.storage import InMemoryStorage as TheirStorage
-from dbgpt.storage.cache.llm_cache import LLMCacheClient as TheirClient
-from dbgpt.storage.cache.manager import LocalCacheManager
-from dbgpt.storage.cache.storage.base import MemoryCacheStorage as TheirCache
-from dbgpt.util.serialization.json_serialization import JsonSerializer
-from memwell.compat.dbgpt import InMemoryStorage, LLMCacheClient, MemoryCacheStorage, StorageConversation
-
-
-def opened(kind, storage):
-    return kind("c", conv_storage=storage, message_storage=storage)
-
-
-def said(kind, storage):
-    return [one.content for one in opened(kind, storage).messages]
-
-
-def spoken(kind, storage):
-    talk = opened(kind, storage)
-    talk.start_new_round()
-    talk.add_user_message("hi")
-    talk.add_ai_message("hello")
-    talk.end_current_round()
-    talk.start_new_round()
-    talk.add_user_message("more")
-    talk.end_current_round()
-    return storage
-
-
-theirs, ours = spoken(StorageConversation, TheirStorage()), spoken(TheirConversation, InMemoryStorage())
-print("ours in theirs:", said(StorageConversation, theirs))
-print("theirs in theirs that ours wrote:", said(TheirConversation, theirs))
-print("theirs in ours:", said(TheirConversation, ours))
-print("ours in ours that theirs wrote:", said(StorageConversation, ours))
-print(len(ours.history("c")), "messages in a conversation of memwell")
+storage = InMemoryStorage()
+said_by(Theirs("c", conv_storage=storage, message_storage=storage), 0)
+print(len(storage.history("c")), "messages in a conversation of memwell")
 
 
 class Manager(LocalCacheManager):
@@ -918,7 +867,7 @@ async def cached(client):
     return (await client.get(key)).get_value().output.text
 
 
-manager = Manager(None, JsonSerializer(), MemoryCacheStorage())
+manager = Manager(None, TheirSerializer(), MemoryCacheStorage())
 print("their client over our storage:", asyncio.run(cached(TheirClient(manager))))
 print("our client over their storage:", asyncio.run(cached(LLMCacheClient(TheirCache()))))
 """

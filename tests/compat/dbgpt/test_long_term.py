@@ -226,8 +226,6 @@ class _Scorer(ImportanceScorer[AgentMemoryFragment]):
         self.score = score
 
     async def score_importance(self, memory_fragment: AgentMemoryFragment, llm_client: Any = None) -> float:
-        if isinstance(self.score, Exception):
-            raise self.score
         return self.score
 
 

@@ -6,7 +6,6 @@ By default notes and facts are stored with the conversation: they survive a rest
 
 from __future__ import annotations
 
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +36,7 @@ from memwell.messages import human
 from memwell.records import Space
 from memwell.storage.registry import Store, shared_backend
 from memwell.strategies.entities import (
+    FIRST_PERSON,
     MOST_ABOUT_ONE,
     USER,
     Entities,
@@ -55,7 +55,6 @@ KG_TRIPLE_DELIMITER = "<|>"
 _NOTHING = "NONE"
 _MOST_CONTEXTS = 10
 _DAY = 60 * 60 * 24
-_SPEAKER_IN = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
 
 
 # Stores of notes
@@ -216,8 +215,7 @@ class ThreadEntityStore(BaseEntityStore):
             entry = self._state.get(key)
             blank = EntityNotes(name, "", 0, moment, moment, 0)
             old = blank if entry is None else msgspec.convert(entry.value, EntityNotes)
-            count, updates = old.contexts + len(contexts), old.updates + (entry is None or notes != old.notes)
-            new = EntityNotes(old.name, notes, count, old.created, moment, updates, old.named_in(*contexts))
+            new = old.rewritten(notes, contexts, moment)
             self._state.put(key, msgspec.to_builtins(new), expect=entry.version if entry else 0)
             return False
 
@@ -613,7 +611,7 @@ class ConversationKGMemory(OneVariable, _Naming):
     def get_current_entities(self, input_string: str) -> list[str]:
         """The names that an input mentions."""
         if not as_llm(self.llm).answers:
-            return [*named(input_string), *([USER] if _SPEAKER_IN(input_string) else [])]
+            return [*named(input_string), *([USER] if FIRST_PERSON(input_string) else [])]
         return self._asked_names(input_string, self._as_text(self._recent()), input_string)
 
     def get_knowledge_triplets(self, input_string: str) -> list[KnowledgeTriple]:

@@ -152,13 +152,6 @@ class _TransactionsSuite(Suite):
         assert texts_of(store.log.read(following)) == ["y"]
         assert texts_of(store.log.read(undone)) == ["z"]
 
-    def test_one_after_another_works(self, store: Backend) -> None:
-        for number in range(3):
-            with store.transaction():
-                write_everywhere(store, f"number{number}")
-            write_everywhere(store, f"between{number}")
-        assert len(store.log.read(TALK)) == 6
-
 
 class _TogetherSuite(Suite):
     @needs("transactions")

@@ -188,12 +188,6 @@ class KeyValueSuite(Suite):
         assert keys({"@kind": {"$exists": True}}) == ""
         assert keys({}) == "abcdef"
 
-    def test_a_filtered_scan_pages_over_what_it_keeps(self, store: Backend) -> None:
-        for number in range(30):
-            store.kv.put(HOME, f"{number:02}", {"even": number % 2 == 0})
-        found = all_pages(store.kv.scan, HOME, where={"even": True}, limit=4)
-        assert [int(entry.key) for entry in found] == list(range(0, 30, 2))
-
     def test_a_scan_skips_of_what_it_keeps(self, store: Backend) -> None:
         for number in range(20):
             store.kv.put(HOME, f"{number:02}", {"even": number % 2 == 0})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from memwell.language.claims.english_objects import (
+    ACTIVITIES,
     LANGUAGES,
     NAME,
+    PLAYED,
     THINGS,
     UPPER,
 )
@@ -22,7 +24,14 @@ _PLACE = (
     rf"(?: (?!I\b)[{UPPER}][\w’'&.-]*){{0,3}})"
 )
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
+_PASTIME = "|".join(sorted(ACTIVITIES | PLAYED, key=len, reverse=True))
+_BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.:] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
+_FIRM = (
+    "(?:firm|company|startup|start-up|shop|store|agency|bank|bakery|café|cafe|restaurant|school|hospital|studio"
+    "|practice"
+    "|charity|business|outfit|brand|place|pub|hotel|salon|clinic|brewery|garage)"
+)
 PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
@@ -38,8 +47,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " new ",
-            r"\b[Tt]hat['’]?s (?:us|me) (?:all |finally |now )*(?:moved |settled )?(?:in|into) (?:the|our|my) new "
-            rf"(?:place|house|home|flat|apartment) in {_PLACE}",
+            rf"\b[Tt]hat['’]?s (?:us|me) (?:all |finally |now )*(?:moved |settled )?(?:in|into) (?:the|our|my) new (?:place|house"
+            rf"|home|flat|apartment) in {_PLACE}",
             "I moved to {o}",
         ),
         (
@@ -47,6 +56,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
             r"(?:live|grew up|was born))\b",
             "{a} in {o}",
+        ),
+        (
+            "where",
+            rf"(?<!not )(?<!n't )(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? "
+            r"(?:work|study|teach))\b",
+            "{a} at {o}",
         ),
         (
             "as a",
@@ -108,6 +123,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
         ),
+        ("let ", rf"\b(?:I|[Ww]e)(?: had to)? let (?:my|our|the) (?P<o>{_THINGS}) go\b", "I sold my {o}"),
         (
             "to ",
             rf"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]his|[Tt]hat) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) was (?:left|given|gifted"
@@ -122,6 +138,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?: is|['’]s)(?: now)? an? (?P<o>(?:[a-z]+ )??[{UPPER}][^,;.!?]{{1,30}})",
             "I have a {o}",
         ),
+        ("share", rf"\bI share an? (?:office|desk|cubicle) with {_PLACE}", "{o} is my colleague"),
         (
             "pipen",
             r"\bI (?:always )?carry an [Ee]pi[Pp]en (?:for|because of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)?)(?:"
@@ -148,9 +165,24 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I live in {o}",
         ),
         # Work, school and home by their nouns.
+        (
+            "with ",
+            rf"\b(?:[Ss]hare|[Ss]haring) (?:my|our|a|the) (?:home|house|flat|life|bed|place|apartment) with"
+            rf" (?P<o>(?:an?|two|three|four|five"
+            rf"|our|my) (?:[a-z]+ )??(?:{ANIMALS}))\b",
+            "I have {o}",
+        ),
         ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
+        (
+            "with ",
+            rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,40}} with (?:an? |two |three )(?:[a-z]+ )??(?P<o>{KINDS}) (?:named"
+            rf"|called) (?P<a>{NAME})",
+            "I have a {o} named {a}",
+        ),
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
+        ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
+        ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         (
             "",
@@ -166,13 +198,65 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y marriage (?:to|with) {_PLACE} (?:has |had |is )?(?:ended|over|broke|broken|fell|fallen|failed)",
             "I divorced {o}",
         ),
+        ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
+        *(
+            ("as someone who", rf"\b[Aa]s someone who{third} (?P<o>[^,;.!?]{{3,60}})", f"I {first} {{o}}")
+            for third, first in (
+                ("(?:['’]s| is)", "am"),
+                *(
+                    (f" {one}", two)
+                    for one, two in (
+                        pair.split("=")
+                        for pair in "works=work lives=live has=have owns=own studies=study teaches=teach speaks=speak "
+                        "loves=love hates=hate plays=play grew=grew was=was moved=moved studied=studied"
+                        " can't=can't".split()
+                    )
+                ),
+            )
+        ),
         (
             "birthday",
             rf"\bmy (?P<o>{KINDS})['’]s (?P<a>\d{{1,2}})(?:st|nd|rd|th)(?: birthday| bday)\b(?= (?:yesterday|last"
             rf"|on \w+|this|was)|[,.!]|\Z)",
             "my {o} is {a}",
         ),
+        (
+            "y time",
+            rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
+            "I no longer work at {o}",
+        ),
+        ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
+        ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
+        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
+        ("fter ", r"\b[Aa]fter (?:[\w-]+ ){1,3}years as an? (?P<o>[^,;.!?]{3,40})", "I am no longer a {o}"),
         # Names.
+        ("ame: ", rf"(?:\A|[,.;] )[Nn]ame: (?P<o>{NAME})", "my name is {o}"),
+        ("answer to", rf"\bI answer to (?P<o>{NAME})(?=[,.!]|\Z)", "my name is {o}"),
+        (
+            "me ",
+            rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{CAPITAL})(?=\s*(?:\Z|[,.!;]|(?:and"
+            rf"|instead|now|for|all)\b))"
+            r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
+            "my name is {o}",
+        ),
+        (" here", rf"{_BEGIN}(?:[Ii]t['’]s |[Tt]his is )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
+        (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
+        ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
+        ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
+        (
+            "it's ",
+            rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{CAPITAL})(?: with [^,]{{1,12}})?,? not (?P<a>{CAPITAL})\s*(?:\Z"
+            rf"|[,.!])",
+            "my name is {o}, not {a}",
+        ),
+        ("with ", rf"\b[Ii]t['’]s (?P<o>{CAPITAL}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
+        (
+            "is my",
+            rf"\A\W*(?P<o>{CAPITAL}(?: {CAPITAL})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
+            rf"|(?:native|first) language|home ?town)\b",
+            "my {a} is {o}",
+        ),
+        ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
             "",
             r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|calms me|helps me relax|is how I "
@@ -199,6 +283,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I no longer speak {o}",
         ),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
+        ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
         # Languages, health and taste.
         (
             "allerg",
@@ -216,6 +301,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic|perfect|shaky|better"
             rf"|passable|improving|conversational|strong|great|excellent)\b",
             "I speak {o}",
+        ),
+        (
+            "me ",
+            r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
+            "I am allergic to {o}",
         ),
         (
             "kill me",
@@ -261,13 +351,25 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "my hobby is {o}ing",
         ),
         # Whose work, home or taste it is follows from the words around it.
+        (
+            "m in ",
+            rf"\bI(?:['’]m| am) in [a-z]+(?: [a-z]+)?,? (?:at|with|for) (?:an? {_FIRM} (?:called|named) )?{_PLACE}",
+            "I work at {o}",
+        ),
+        ("ome ", r"\b[Hh]ome(?: for me| these days| now)+(?: is|['’]s) (?P<o>[^,;.!?]{4,40})", "I live in {o}"),
         ("ended up in", rf", (?:and )?ended up in {_PLACE}", "I live in {o}"),
         (
             "the ",
             rf"(?:\A|[.!?] |, )[Tt]he (?P<a>{ANIMALS}), (?P<o>{NAME}), (?=(?:is|has|was|keeps|won)\b)",
             "my {a} is called {o}",
         ),
+        ("the ", rf"\bthe (?P<a>{ANIMALS})(?:['’]s| is) called (?P<o>{NAME})", "my {a} is called {o}"),
         ("till i die", rf"\A\W*{_PLACE} (?:till|until|'til) I die\b", "I love {o}"),
+        (
+            "back from",
+            rf"\b(?:[Jj]ust|[Gg]ot|I['’]m|[Ww]e['’]re) (?:got )?back from (?:[a-z]+ ){{0,4}}?(?:in )?{_PLACE}",
+            "I visited {o}",
+        ),
         (
             "allergy",
             r"\bI(?:['’]ve| have)? (?:grown out of|grew out of|outgrown|outgrew|got over|lost) my (?P<o>[a-z]+"
@@ -343,11 +445,39 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             )
             for before in ("\x00", "(?<=[a-z]) and")
         ),
+        *(
+            (
+                " in ",
+                rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)"
+                rf"|{before}) (?:an?|two|three|four) (?:[a-z-]+ )??(?P<o>(?:{KINDS})s?)(?: (?:who live|who lives"
+                rf"|living))? in "
+                rf"(?P<a>[{UPPER}]\w+)",
+                "my {o} lives in {a}",
+            )
+            for before in ("\x00", "(?<=[a-z]) and")
+        ),
         (
             "ed ",
             rf"\ban? (?:[a-z-]+ )??(?:{KINDS}) (?:called|named) (?P<o>{NAME}) (?:who lives |living |over |back )?in"
             rf" {_PLACE.replace('P<o>', 'P<a>')}",
             "{o} lives in {a}",
+        ),
+        (
+            "allergy to",
+            r"\bI\b(?! (?:may|might|could|would|think|don|do not|never|suspect))[^,;.]{0,40}? (?:for|with|despite|have"
+            r"|got) (?:an?"
+            r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
+            "I am allergic to {o}",
+        ),
+        *(
+            (
+                "ur " if "our" in mine else "y ",
+                rf"\b(?P<o>(?!I\b){NAME})(?: is |, (?:who is |who['’]s )?|(?<=, \w{{3}}) |(?<=, \w{{4}}) |(?<=, "
+                rf"\w{{5}}) ){mine} "
+                rf"(?P<a>(?:[a-z-]+ ){{0,2}}?(?:{ANIMALS}))(?=[,.;!]|\Z| and\b)",
+                "my {a} is called {o}",
+            )
+            for mine in ("our", "my")
         ),
         (
             "",
@@ -360,6 +490,12 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             "I have a {o}",
         ),
         (
+            "y ",
+            rf"\b(?P<a>[Mm]y) (?P<b>vegan|vegetarian|veggie|pescatarian|coeliac|celiac"
+            rf"|lactose[- ]intolerant) (?P<o>{KINDS})\b",
+            "my {o} is {b}",
+        ),
+        (
             "year",
             rf"\b(?P<a>[Mm]y) (?P<b>\w+)[- ]year[- ]old (?:twin )?(?P<o>{KINDS})\b(?! [{UPPER}])",
             "my {o} is {b}",
@@ -369,6 +505,20 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             rf"\b[Mm]y (?P<o>(?:{KINDS})(?: {NAME})?),? who(?P<a>['’]s| [a-z]+s(?:n['’]t)?| can['’]t| has"
             rf"| is) (?P<b>[^,;.!?]{{3,60}})",
             "my {o}{a} {b}",
+        ),
+        (
+            "did",
+            r"\b[Dd]id(?:n['’]t)? (?:I|you) (?:ever |already )?(?:tell|mention|know|say)(?: to)?(?: you)?(?:"
+            r" that)? (?P<o>(?:I|my|we"
+            r"|our)\b[^?]{3,80})",
+            "{o}",
+        ),
+        (
+            "my ",
+            r"\b(?:[Mm]y|[Tt]hanks to my|with my|given my) (?:severe |bad |mild |damn |stupid )?(?P<o>(?!food\b"
+            r"|skin\b)[a-z]+(?: [a-z]+)?) "
+            r"(?:allergy|intolerance)\b(?! (?:is gone|has gone|test|went|disappeared|cleared))",
+            "I am allergic to {o}",
         ),
         (
             " at ",
@@ -385,6 +535,11 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             "I live in {o}",
         ),
         ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
+        (
+            "here in",
+            rf"\b(?:[Hh]ere|[Dd]own here|[Uu]p here|[Oo]ver here) in {_PLACE}(?=,? (?:we|I|it|where|the)\b|[,.!?]|\Z)",
+            "I live in {o}",
+        ),
     )
 ]
 """What a sentence takes for granted, also where it asks: a word that must be there, a pattern, and a plain sentence."""

@@ -558,6 +558,8 @@ def samples(data: bytes) -> Samples:
 def test_its_own_parser_reads_all_of_it(engine: Engine):
     metrics = Metrics(engine.backend)
     engine.remember(["Tea.", "Milk."])
+    for _ in range(3):
+        engine.at("elsewhere").recall("tea")
     for seconds, status in ((0.00005, 200), (0.003, 200), (0.003, 404), (500.0, 503)):
         metrics.observe("recall", "recall", seconds, status=status, space=Space("geheim"), speaker="Ann")
     ledger = KeptLedger(engine.backend, {"m": Price(1.0, 2.0)}, spend_cap=9.0)
@@ -581,6 +583,11 @@ def test_its_own_parser_reads_all_of_it(engine: Engine):
     assert found["memwell_pending", (("work", "jobs"),)] == 4
     assert found["memwell_cost_total", (("model", "m"),)] == 2.0
     assert found["memwell_spend_cap", ()] == 9.0
+    assert found["memwell_snapshot_reads_total", (("found", "miss"),)] == 1
+    assert found["memwell_snapshot_reads_total", (("found", "hit"),)] == 2
+    assert found["memwell_snapshot_spaces", ()] == 1
+    assert found["memwell_snapshot_bytes", ()] > 0
+    assert found["memwell_snapshot_evictions_total", ()] == 0
     assert any(name == "memwell_build_info" and ("version", "1.2.3") in labels for name, labels in found)
     assert b"geheim" not in data
     assert b"Ann" not in data

@@ -483,6 +483,18 @@ _RENEWED = 8
 _RENEWED_AT_END = 50
 
 
+class SnapshotFigures(NamedTuple):
+    """The use of the snapshots of a process. A miss reads the space, or the file that is kept of it."""
+
+    hits: int
+    misses: int
+    evictions: int
+    """How many were dropped to keep within the limit of memory."""
+    spaces: int
+    size: int
+    """In bytes."""
+
+
 class Snapshots:
     """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe.
 
@@ -510,6 +522,7 @@ class Snapshots:
         """The large spaces whose snapshots are being made in the background, or could not be made."""
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._hits = self._misses = self._evictions = 0
 
     @contextmanager
     def of(self, space: Space) -> Generator[HeldSnapshot]:
@@ -518,6 +531,9 @@ class Snapshots:
             held = self._held.get(space)
             if held is None:
                 held = self._held[space] = self._new(space)
+                self._misses += 1
+            else:
+                self._hits += 1
             self._held.move_to_end(space)
         with held.lock:
             if not self._follow(space, held):
@@ -527,6 +543,12 @@ class Snapshots:
             yield held
             if held.state is not None and self._is_due(held, _RENEWED):
                 self._in_background(self._save, space, held)
+
+    def figures(self) -> SnapshotFigures:
+        """How often a recall found the snapshot of its space at hand, and what is held now."""
+        with self._lock:
+            size = sum(held.nbytes for held in self._held.values())
+            return SnapshotFigures(self._hits, self._misses, self._evictions, len(self._held), size)
 
     def _new(self, space: Space) -> HeldSnapshot:
         index = self._index
@@ -677,6 +699,7 @@ class Snapshots:
                     if total > most:
                         total -= sizes[space]
                         del self._held[space]
+                        self._evictions += 1
 
     # Saving
 

@@ -31,7 +31,7 @@ from memwell.longterm.journal import inner_key, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
-from memwell.longterm.snapshot_cache import Snapshots
+from memwell.longterm.snapshot_cache import SnapshotFigures, Snapshots
 from memwell.longterm.statements import name_key
 from memwell.longterm.uses import all_uses
 from memwell.messages import Message, Role
@@ -71,13 +71,13 @@ class EngineParts:
     ) -> None:
         self.backend = backend
         self.settings = settings
-        self._snapshots = Snapshots(
+        self.snapshots = Snapshots(
             backend.index,
             most_bytes=settings.recall_memory_mb * 2**20,
             keep=settings.recall_cache,
             uses=functools.partial(all_uses, backend.kv),
         )
-        self.options = {**options, "snapshots": self._snapshots}
+        self.options = {**options, "snapshots": self.snapshots}
         # Weak, as a store may have a space for every user: an engine without references is made again when needed.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(
@@ -127,7 +127,7 @@ class EngineParts:
         if not self.closed:
             self.closed = True
             self.worker.close()
-            self._snapshots.close()
+            self.snapshots.close()
             self.backend.close()
 
 
@@ -174,6 +174,11 @@ class Engine(Closing):
     def facts(self) -> Facts:
         """The facts read from all that was remembered until now."""
         return self.memory.facts
+
+    @property
+    def snapshots(self) -> SnapshotFigures:
+        """How well the memories of spaces are at hand in this process, of all spaces of the store."""
+        return self._parts.snapshots.figures()
 
     @property
     def clock(self) -> Callable[[], datetime]:

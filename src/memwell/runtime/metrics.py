@@ -900,10 +900,28 @@ def _gauges(core: Any, metrics: Metrics, engine: Engine, jobs: int) -> Iterator[
     ):
         if value is not None:
             yield core.GaugeMetricFamily(name, about, value=value)
+    yield from _at_hand(core, engine)
     pending = core.GaugeMetricFamily("memwell_pending", "Work that is still to be done.", labels=("work",))
     for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs), ("scrubs", queue.scrubs)):
         pending.add_metric((work,), many)
     yield pending
+
+
+def _at_hand(core: Any, engine: Engine) -> Iterator[Any]:
+    found = engine.snapshots
+    asked = core.CounterMetricFamily(
+        "memwell_snapshot_reads", "Recalls, by whether the memories of their space were at hand.", labels=("found",)
+    )
+    for name, many in (("hit", found.hits), ("miss", found.misses)):
+        asked.add_metric((name,), many)
+    yield asked
+    about = "Spaces that were dropped from memory to make room."
+    yield core.CounterMetricFamily("memwell_snapshot_evictions", about, value=found.evictions)
+    yield core.GaugeMetricFamily("memwell_snapshot_spaces", "Spaces whose memories are at hand.", value=found.spaces)
+    yield core.GaugeMetricFamily("memwell_snapshot_bytes", "The memory that they take.", value=found.size)
+    for state, many in engine.backend.connections().items():
+        about = f"Connections to the store that are {state.replace('_', ' ')}."
+        yield core.GaugeMetricFamily(f"memwell_connections_{state}", about, value=many)
 
 
 def _costs(core: Any, ledger: KeptLedger) -> Iterator[Any]:

@@ -575,6 +575,10 @@ class Backend(Closing, ABC):
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         """Every space that holds a thread, an entry, a record or a blob, in the order of their encoded paths."""
 
+    def connections(self) -> dict[str, int]:
+        """How many connections to a server are ``in_use`` and ``idle``; nothing for a store without any."""
+        return {}
+
     @abstractmethod
     def close(self) -> None:
         """Close the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""

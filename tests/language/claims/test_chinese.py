@@ -35,7 +35,9 @@ STATES = {
     "我朋友秦岚的老公大卫是法国人。": "user friend 秦岚; 大卫 nationality 法国; 秦岚 married_to 大卫",
     "我是被姥姥带大的，她是山西大同人。": "user's maternal grandmother from 山西大同",
     "我养了两只猫，叫豆豆和咪咪。": "user pet 咪咪; user pet 豆豆; 咪咪 kind 猫; 豆豆 kind 猫",
-    "我养了三只猫，叫豆豆、咪咪和花花。": "user pet 咪咪; user pet 花花; user pet 豆豆; 咪咪 kind 猫; 花花 kind 猫; 豆豆 kind 猫",
+    "我养了三只猫，叫豆豆、咪咪和花花。": (
+        "user pet 咪咪; user pet 花花; user pet 豆豆; 咪咪 kind 猫; 花花 kind 猫; 豆豆 kind 猫"
+    ),
     "我有两个哥哥，大伟和小军。": "user sibling 大伟; user sibling 小军", "我刚入职腾讯。": "user works_at 腾讯",
     "我下周入职字节。": "user plans 入职字节", "我有两个姐姐，都在上海。": "",
     "我父母叫杨卫东和李红。": "user parent 李红; user parent 杨卫东",

@@ -399,6 +399,16 @@ def test_a_pooler_in_between_is_noticed(tmp_path: Path, caplog: pytest.LogCaptur
     assert not caplog.text
 
 
+def test_connections_are_counted(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        with backend.transaction():
+            backend.kv.put(HOME, "one", 1)
+            assert backend.connections()["in_use"] == 1
+        backend.kv.get(HOME, "one")
+        counts = backend.connections()
+        assert (counts["in_use"], counts["idle"] >= 1) == (0, True)
+
+
 def test_what_a_pooler_refuses_is_known():
     assert is_of_pooler(psycopg.OperationalError("FATAL: unsupported startup parameter in options: search_path"))
     assert not is_of_pooler(psycopg.OperationalError("FATAL: no such database"))

@@ -47,8 +47,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " new ",
-            rf"\b[Tt]hat['’]?s (?:us|me) (?:all |finally |now )*(?:moved |settled )?(?:in|into) (?:the|our|my) new (?:place|house"
-            rf"|home|flat|apartment) in {_PLACE}",
+            r"\b[Tt]hat['’]?s (?:us|me) (?:all |finally |now )*(?:moved |settled )?(?:in|into) (?:the|our|my) new "
+            rf"(?:place|house|home|flat|apartment) in {_PLACE}",
             "I moved to {o}",
         ),
         (

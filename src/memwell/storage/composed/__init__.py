@@ -137,6 +137,9 @@ class ComposedBackend(Backend):
                 followed = False
         return all([followed, *(store.scrub() for store in (*self._others, self.home))])
 
+    def connections(self) -> dict[str, int]:
+        return self.home.connections()
+
     def facts(self) -> dict[str, Any]:
         facts = self.home.facts()
         parts: dict[str, Any] = {"home": {"place": self._place, "answers": True, "kind": facts.get("kind")}}

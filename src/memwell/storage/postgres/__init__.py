@@ -513,6 +513,9 @@ class PostgresBackend(Backend):
 
         self._connections.write(None, operation)
 
+    def connections(self) -> dict[str, int]:
+        return self._connections.pool.counts()
+
     def notify(self, topic: str) -> None:
         self._notifications.notify(topic)
 

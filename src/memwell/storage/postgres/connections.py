@@ -283,6 +283,7 @@ class Pool:
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._idle: list[Link] = []
+        self._in_use = 0
         self._free = threading.Semaphore(self._size)
         self._lock = threading.Lock()
         self._away: BackendUnavailable | None = None
@@ -309,10 +310,13 @@ class Pool:
             )
         try:
             self.ready()
-            return self._idle_link() or self._reached(end)
+            link = self._idle_link() or self._reached(end)
         except BaseException:
             self._free.release()
             raise
+        with self._lock:
+            self._in_use += 1
+        return link
 
     def _idle_link(self) -> Link | None:
         try:
@@ -367,9 +371,15 @@ class Pool:
         link.idle_since = time.monotonic()
         if not link.closed:
             self._idle.append(link)
+        with self._lock:
+            self._in_use -= 1
         self._free.release()
         if self.closed:
             self.forget_idle()
+
+    def counts(self) -> dict[str, int]:
+        """How many connections are in use, and how many are open and idle."""
+        return {"in_use": self._in_use, "idle": len(self._idle)}
 
     def forget_idle(self) -> None:
         """Close the idle connections: where one was lost, the others mostly are too."""

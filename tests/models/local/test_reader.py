@@ -77,6 +77,11 @@ def test_a_rule_with_an_object_in_other_words_is_not_doubted():
     assert ("user", "allergic_to", "gluten", False) in read("I'm coeliac.")
 
 
+def test_an_allergy_that_a_rule_reads_is_never_doubted():
+    text = "I'm allergic to kiwi. I live in Lyon."
+    assert {one.relation for one in claims(text, time=NOW, reader=lambda _: [])} == {"allergic_to"}
+
+
 @pytest.mark.parametrize("text", ["", "   ", "我住在北京。", "…"])
 def test_without_english_words_nothing_changes(text: str):
     assert claims(text, time=NOW, reader=fact_reader().read) == claims(text, time=NOW)

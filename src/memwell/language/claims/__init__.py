@@ -466,8 +466,8 @@ _OFTEN_MISREAD = frozenset(
 )
 _DOUBTED_HERE, _SURE_HERE = 0.5, 0.995
 """The same of relations that a reader takes for others more often, by writers whom it had not seen."""
-_NOT_DOUBTED = frozenset(("kind", "believes", "works_in", "studies_in", "name"))
-"""What a reader does not know of, or less of than the rules."""
+_NOT_DOUBTED = frozenset(("kind", "believes", "works_in", "studies_in", "name", "allergic_to"))
+"""What a reader does not know of, or less of than the rules; and allergies: to miss one harms more than one too many."""
 _LEFT_TO_RULES = frozenset(("favourite", "email", "phone"))
 _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 

@@ -271,6 +271,18 @@ _PASTIME = LazyPattern(
 
 # English.
 
+
+def without_news(text: str) -> str:
+    """An English text without an opening that only says that something is news: "Turns out Owen lives in Hull"."""
+    return _EN_NEWS("", text, 1)
+
+
+_EN_NEWS = LazyPattern(
+    r"\A(?:(?:so|well|oh|and|but|ok|okay|anyway),? )*(?:(?:(?:it )?turns out|apparently|guess what|fun(?:ny)? "
+    r"(?:thing|fact)|I(?:'ve| have)? (?:just )?(?:hear|heard|found out|learn(?:ed|t))|just (?:heard|found out|"
+    r"learn(?:ed|t)))[,:!]? (?:that )?|so,? )(?=[A-Z])",
+    re.IGNORECASE,
+).sub
 _EN_OPENING = LazyPattern(r"\A(?:(?:by the way|[a-z]+)[,:] )?(?:now )?").sub
 _EN_PARTS = LazyPattern(r"\[\w+\]|\w(?:[\w@'.:-]*[\w'])?|[,;:.!]").findall
 _EN_LEFT_OUT = frozenset("the a an my our".split())

@@ -34,6 +34,7 @@ from memwell.language.subjects import (
     holder_mentioned,
     of_two_measures,
     of_two_owners,
+    without_news,
 )
 from memwell.language.words import STOP_WORDS
 
@@ -684,7 +685,7 @@ _EN_CUES: dict[str, _Pattern] = dict(
 
 
 def _english(text: str) -> StatedText:
-    lower = text.lower()
+    lower = (text := without_news(text)).lower()
     parts = frozenset(ascii_words(lower))
     kin = not _EN_KIN_ENDS.isdisjoint(parts)  # What names all kin is slow to compile.
     cues = _found(_EN_CUES, lower, parts)

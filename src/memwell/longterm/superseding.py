@@ -35,6 +35,7 @@ from memwell.language.claims.stated import (
     only_names,
     outlasts_events,
     read_facts,
+    states_another,
 )
 from memwell.language.fact_questions import FactQuestion, fact_question
 from memwell.language.segment import ascii_words, query_terms
@@ -444,12 +445,24 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if changes_another(later.stated, now, before) or _keeps_name(newer, older):
         return False
+    if states_another(now, before, older.traits.speaker.strip().lower() or USER):
+        return False
+    if before and not now and _IS_TO_COME(later.stated) is not None:
+        # "We're moving to York in March" says where they live until then.
+        return False
     if before and not now and not earlier.numbers and _IS_ON(later.stated) is not None:
         # What is on another day now says nothing of a fact that has no day: "The meeting with Tom is now on Monday".
         return False
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
 
 
+_IS_TO_COME = re.compile(
+    r"\b(?:am|are|is|['’]m|['’]re|['’]s) (?:moving|leaving|quitting|starting|joining|retiring)\b[^.;]*\b(?:next "
+    r"(?:week|month|year|spring|summer|autumn|fall|winter)|in (?:january|february|march|april|may|june|july|august|"
+    r"september|october|november|december|20\d\d|a (?:week|month|year)|\w+ (?:weeks|months|years)))\b"
+    "|(?:下个?(?:周|星期|月|学期)|明年|年底|(?:过|再过)几个?[周月年])[^，。；]{0,6}(?:搬|离职|辞职|入职|跳槽|退休)",
+    re.IGNORECASE,
+).search
 _IS_ON = re.compile(
     r"\b(?:is|are|was|been|moved|changed|rescheduled)\b[^,.;]*"
     r"(?:\b(?:on|to|until|for) (?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|\bat \d)"

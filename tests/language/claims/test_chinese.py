@@ -34,6 +34,7 @@ STATES = {
     "我女儿小雨今年八岁，对牛奶过敏。": "user child 小雨; 小雨 age 八; 小雨 allergic_to 牛奶",
     "我朋友秦岚的老公大卫是法国人。": "user friend 秦岚; 大卫 nationality 法国; 秦岚 married_to 大卫",
     "我是被姥姥带大的，她是山西大同人。": "user's maternal grandmother from 山西大同",
+    "我对芒果过敏，一吃嘴就肿。": "user allergic_to 芒果",
     "我养了两只猫，叫豆豆和咪咪。": "user pet 咪咪; user pet 豆豆; 咪咪 kind 猫; 豆豆 kind 猫",
     "我养了三只猫，叫豆豆、咪咪和花花。": (
         "user pet 咪咪; user pet 花花; user pet 豆豆; 咪咪 kind 猫; 花花 kind 猫; 豆豆 kind 猫"

@@ -69,6 +69,12 @@ def test_what_a_rule_reads_wrongly_is_left_out():
     assert read(text) == {("user", "likes", "Agatha Christie", False)}
 
 
+def test_who_is_seen_for_advice_is_no_partner():
+    for who in ("a therapist called Quentin Vask on Mondays", "a physio called Greg Moss about my knee"):
+        assert "partner" not in {one[1] for one in read(f"I'm seeing {who}.")}
+    assert ("user", "partner", "Greg Moss", False) in read("I'm seeing a guy called Greg Moss.")
+
+
 def test_the_speaker_has_the_name_that_is_given():
     assert read("We call Inverness home these days.", speaker="Ann") == {("Ann", "lives_in", "Inverness", False)}
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from memwell.language.claims.english_verbs import CONSULTED
 from memwell.language.claims.relations import (
     EVENT,
     FAVOURITE,
@@ -485,7 +486,8 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         or not _has_object(one, sentence)
         or any(_confirms(other, _placed(one, sentence)) for other in likely)
     ]
-    added = (one for one in likely if _is_sure(one) and one.relation not in _LEFT_TO_RULES)
+    left = _LEFT_TO_RULES | {"partner"} if CONSULTED(sentence) else _LEFT_TO_RULES
+    added = (one for one in likely if _is_sure(one) and one.relation not in left)
     return kept + [one for one in added if not any(_is_same(_placed(other, sentence), one) for other in kept)]
 
 

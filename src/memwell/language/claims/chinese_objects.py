@@ -474,7 +474,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "hobby": _is_taste,
     "favourite": _is_taste,
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|^没|"
-        "任何", word),
+        "任何|^(?:嘴巴?|嘴唇|脸|舌头|嗓子|喉咙|眼睛|鼻子|皮肤|身上|浑身|全身)$", word),
     "back": known_place,
     "firm": lambda word: word in _ORGS or bool(_IS_ORG(word)),
     "new_firm": lambda word: word in _ORGS and word not in _VISITED_ORGS,

@@ -21,7 +21,7 @@ from memwell.language.claims.english_objects import (
     Taker,
     is_first_name,
 )
-from memwell.language.claims.english_verbs import ING, PARTICIPLE, PAST_FORM, PRESENT, THIRD
+from memwell.language.claims.english_verbs import CONSULTED, ING, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -265,7 +265,11 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
         # "I'm seeing Tom tomorrow" is an appointment.
-        "for some time": lambda: said.tense in ("ing", "perfect") and not _SOON(text, clause.start, clause.end + 1),
+        "for some time": lambda: (
+            said.tense in ("ing", "perfect")
+            and not _SOON(text, clause.start, clause.end + 1)
+            and not CONSULTED(text, clause.start)
+        ),
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+from memwell.language.patterns import LazyPattern
+
+CONSULTED = LazyPattern(
+    r"\bsee(?:n|ing) (?:an?|my|our|the|this) (?:new )?(?:therapist|physio\w*|doctor|dentist|counsell?or|specialist"
+    r"|consultant|psych\w+|trainer|osteopath|chiropractor|lawyer|solicitor|client|patient|tutor|coach|nutritionist"
+    r"|dieti[ct]ian|midwife|nurse|gp|accountant|advis[eo]r)\b",
+    re.IGNORECASE,
+).search
+"""Who is seen for advice is no partner."""
 
 _IRREGULAR = """
 be was been being; have had had having; do did done doing; go went gone going; come came come coming

@@ -98,6 +98,28 @@ def corrects_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -
     return bool(older) and corrected and {one.relation for one in newer}.isdisjoint(one.relation for one in older)
 
 
+def states_another(newer: Sequence[StatedFact], older: Sequence[StatedFact], speaker: str) -> bool:
+    """Whether one states of the speaker what the other states of someone else; or a position, and the other an employer.
+
+    Two others may be one, who is called otherwise: "my wife" and "Jo". An event ends nothing that is so.
+    """
+    now = {one.relation: {own.subject for own in newer if own.relation == one.relation} for one in newer}
+    before = {one.relation: {own.subject for own in older if own.relation == one.relation} for one in older}
+    if not now or not before or any(one.negated for one in newer):
+        return False
+    both = now.keys() & before.keys()
+    if both:
+        return all((speaker in now[one]) is not (speaker in before[one]) for one in both)
+    return (now.keys() == {"occupation"} and before.keys() <= _EMPLOYERS) or (
+        now.keys() <= _EVENTS and before.keys() <= _STATES
+    )
+
+
+_EMPLOYERS = frozenset(("works_at", "works_in"))
+_EVENTS = frozenset(("bought", "visited", "plans"))
+_STATES = frozenset(("lives_in", "works_at", "works_in", "occupation", "studies_at", "studies_in", "studies"))
+
+
 def changes_another(text: str, newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
     """Whether a clause changes a thing, and the other states only what is no matter of it: "I changed jobs" of a home."""
     changed = _CHANGED(text)

@@ -327,7 +327,7 @@ def test_who_was_refused_and_where_is_shown(run: Run):
 
 
 BAD = {
-    ("create", "a", "--as", "king"): "reader, app, owner, operator",
+    ("create", "a", "--as", "king"): "reader, app, owner, backend, operator",
     ("create", "a", "--scope", "king"): "read, write, erase, admin",
     ("create", "a", "--as", "app", "--scope", "read"): "either --as or --scope",
     ("create", "a", "--expires", "soon"): "is no time",

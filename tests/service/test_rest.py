@@ -102,10 +102,10 @@ def test_a_key_is_made_shown_once_and_works(service: Service, operator: Key):
     assert service.keys.check(made.token).id == made.key.id
     assert (made.key.space, made.key.scopes, made.key.rate) == (Space("acme", "ann"), ("read", "write"), 7)
     secret = made.token.rpartition("_")[2]
-    listed = ask(service, operator, "keys").keys
+    listed = ask(service, operator, "keys").items
     assert made.key.id in {key.id for key in listed}
     assert secret not in encode([listed, service.log.entries().items]).decode()
-    assert [key.id for key in ask(service, operator, "keys", space=["acme", "ann"]).keys] == [made.key.id]
+    assert [key.id for key in ask(service, operator, "keys", space=["acme", "ann"]).items] == [made.key.id]
     entry = service.log.entries().items[0]
     assert (entry.action, entry.targets) == ("create_key", (made.key.id, '["acme","ann"]'))
 

@@ -20,7 +20,7 @@ import memwell
 from memwell.errors import AccessDenied, BackendUnavailable, ConfigurationError
 from memwell.records import Space
 from memwell.service import server
-from memwell.service.keys import SCOPES, Keys
+from memwell.service.keys import BUNDLES, SCOPES, Keys
 from memwell.service.server import Local, Visit, address_of, check_tls, first_key, serve, threads_left
 from memwell.settings import Settings
 from memwell.storage import open_backend
@@ -382,7 +382,7 @@ def test_the_first_key_is_made_once_and_logged():
     with service_at() as service:
         made = first_key(service)
         assert made is not None
-        assert service.keys.check(made[1]).scopes == SCOPES
+        assert service.keys.check(made[1]).scopes == BUNDLES["operator"]
         assert first_key(service) is None
         assert [entry.action for entry in service.log.entries().items] == ["create_key"]
 

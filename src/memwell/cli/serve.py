@@ -211,10 +211,11 @@ def create_command(
     store: Store,
     space: SpaceOption = None,
     bundle: Annotated[
-        str | None, typer.Option("--as", help="reader, app, owner or operator; app by default. 权限组合，默认 app。")
+        str | None,
+        typer.Option("--as", help="reader, app, owner, backend or operator; app by default. 权限组合，默认 app。"),
     ] = None,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", help="Instead: read, write, erase, admin. 或逐项指定权限。")
+        list[str] | None, typer.Option("--scope", help="Instead: read, write, erase, admin, spaces. 或逐项指定权限。")
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="After 30d, 12h, or on a date; never by default. 有效期，默认不过期。")

@@ -20,7 +20,7 @@ from memwell.filters import id_begins_with
 from memwell.longterm.journal import Journal, inner_key, inner_space, pending_vector
 from memwell.models.ports import Embedder, QueryTokens, TokenEmbedder, WordMatch, embedder_named
 from memwell.records import Record, Space, Vector, paged
-from memwell.storage.protocols import Backend, Entry, KeyValue
+from memwell.storage.protocols import Backend, Entry, KeyValue, changes_between
 from memwell.values import now
 
 if TYPE_CHECKING:
@@ -402,7 +402,7 @@ class Reembedding:
         """Stage the vectors of changed records, then swap all in."""
         for attempt in range(_ROUNDS):
             now = self._backend.index.info(self._space).state
-            if not 0 <= now - step.state.state <= _MOST_CHANGES:
+            if not 0 <= changes_between(step.state.state, now) <= _MOST_CHANGES:
                 # Staged vectors that are still valid are not made again.
                 state = msgspec.structs.replace(step.state, state=now, cursor=None, done=0, looked_through=False)
                 self._write(state, step.version)

@@ -352,7 +352,7 @@ def diverse(
         chosen.append(best)
         del repeated[best]
         for at in repeated:
-            repeated[at] = max(repeated[at], snapshot.likeness(int(rows[best]), int(rows[at])))
+            repeated[at] = max(repeated[at], _likeness(snapshot, int(rows[best]), int(rows[at])))
     return chosen
 
 
@@ -667,6 +667,16 @@ def _relative(scores: Numbers) -> Numbers:
 
 def _floored(values: Numbers) -> Numbers:
     return np.maximum(values, -1.0)
+
+
+def _likeness(snapshot: Snapshot, one: int, other: int) -> float:
+    """The similarity of two rows from 0 to 1: of their words, or of their vectors when these are very near."""
+    mine, theirs = snapshot.postings.words_of(one), snapshot.postings.words_of(other)
+    shared = len(mine & theirs) / max(len(mine | theirs), 1)
+    if not (snapshot.has_vector[one] and snapshot.has_vector[other]):
+        return shared
+    near = snapshot.vectors.cosine(one, other)
+    return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
 
 
 _COLUMNS = {name: column for column, name in enumerate(SIGNALS)}

@@ -522,6 +522,17 @@ def may_retract(text: str) -> bool:
     return bool(in_jest(text)) or corrects_earlier(text)
 
 
+def _checked_vector(snapshot: Snapshot, entry: SnapshotEntry) -> Floats | None:
+    vector, size = _vector_of(entry), snapshot.dimensions
+    if vector is None:
+        return None
+    if size and len(vector) != size:
+        raise InvalidInput(f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {size}")
+    if not size:
+        snapshot.vectors.set_dimensions(len(vector))
+    return vector
+
+
 class Snapshot:
     """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
@@ -624,7 +635,7 @@ class Snapshot:
         batch: dict[str, tuple[SnapshotEntry, Floats | None]] = {}
         try:
             for entry in changed:
-                vector = self._checked_vector(entry)
+                vector = _checked_vector(self, entry)
                 if entry.id in batch or len(batch) == MOST_AT_ONCE:
                     self._add(batch.values(), segmenter)
                     batch = {}
@@ -692,27 +703,6 @@ class Snapshot:
     def touch(self, identity: str, moment: float) -> None:
         """Set when an entry was last recalled. Raises ``KeyError``."""
         self.accessed[self.row_of(identity)] = moment
-
-    def likeness(self, one: int, other: int) -> float:
-        """The similarity of two rows from 0 to 1: of their words, or of their vectors when these are very near."""
-        mine, theirs = self.postings.words_of(one), self.postings.words_of(other)
-        shared = len(mine & theirs) / max(len(mine | theirs), 1)
-        if not (self.has_vector[one] and self.has_vector[other]):
-            return shared
-        near = self.vectors.cosine(one, other)
-        return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
-
-    def _checked_vector(self, entry: SnapshotEntry) -> Floats | None:
-        vector = _vector_of(entry)
-        if vector is None:
-            return None
-        if self.dimensions and len(vector) != self.dimensions:
-            raise InvalidInput(
-                f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {self.dimensions}"
-            )
-        if not self.dimensions:
-            self.vectors.set_dimensions(len(vector))
-        return vector
 
     def _add(self, batch: Collection[tuple[SnapshotEntry, Floats | None]], segmenter: BatchSegmenter) -> None:
         """Store entries that are not here yet."""

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, cast
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from msgspec.structs import replace
 from starlette.requests import Request
@@ -25,7 +25,7 @@ from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
 from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.wire.codec import Key, http_problem, problem_of
-from memwell.runtime.wire.operations import ANYONE, Operation
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import logs, openapi
 from memwell.service.call import Answered, Call, RequestData, answer, refused
@@ -46,7 +46,7 @@ from memwell.service.http import (
 )
 from memwell.service.keys import in_space
 from memwell.service.parts import Service
-from memwell.values import now
+from memwell.values import now, shown
 
 if TYPE_CHECKING:
     from memwell.service.mcp.server import StreamableHTTPSessionManager
@@ -307,7 +307,9 @@ class App:
         call = self._call(seen, found, key, named, path, from_page=PAGE_HEADER in request.headers)
         key = call.key
         call.allow(found.scope)
-        target = (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
+        sent = urlencode(query, doseq=True).encode() if named else request.scope.get("query_string", b"")
+        # However a space is spelt: answers are kept apart by space.
+        target = (_raw_path(request) + b"?" + sent).decode("latin-1")
         asked = RequestData(request.method, target, query, once=request.headers.get("idempotency-key"))
         if found.name in _AT_ONCE:
             return answer(call, asked)
@@ -416,10 +418,12 @@ class App:
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
         key = seen.key = await self._key_of(request)
-        call = self._call(seen, _MCP, key, _query(request).get("space", []), {})
+        query = _query(request)
+        call = self._call(seen, _MCP, key, query.pop("space", []), {})
+        if query:
+            raise InvalidInput(f"{shown(min(query))} is not known here; /mcp takes space alone")
         key = call.key
-        if call.looks_in:
-            await asyncio.to_thread(call.log, action="look_into", operation=_MCP.name)
+        call.allow(ANY_KEY)
         most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
         body = await read_json(request, most, self.settings.serve_timeout_s, most_values=_MOST_MCP_VALUES)
         with self._place(_tenant(key)):

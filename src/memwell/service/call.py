@@ -36,7 +36,7 @@ from memwell.runtime.wire.codec import (
     http_problem,
     problem_of,
 )
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, WRITE, AuditNote, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
 from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
@@ -58,6 +58,10 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes | Path | BinaryIO
     media_type: str = "application/octet-stream"
     name: str = ""
+
+
+_LEAVES_TRACES = frozenset({"context", "mcp"})
+"""What reads, and stores a receipt of it."""
 
 
 class Call:
@@ -135,7 +139,13 @@ class Call:
         return self.service.threads.submit(self.space, partial(copy_context().run, work))
 
     def allow(self, scope: str) -> None:
-        """Raises ``AccessDenied`` when the key has not this scope."""
+        """Raises ``AccessDenied`` when the key has not this scope, or would leave a trace in a space it looks into."""
+        if self.looks_in and (
+            scope not in (ANY_KEY, READ) or self.route.has_effect or self.route.name in _LEAVES_TRACES
+        ):
+            raise AccessDenied(
+                f"the key {self.caller.name!r} only looks into spaces that are not its own", code="missing-scope"
+            )
         if scope not in (ANYONE, ANY_KEY, *self.key.scopes):
             raise AccessDenied(
                 f"the key {self.key.name!r} may {', '.join(self.key.scopes) or 'nothing'}, not {scope}",

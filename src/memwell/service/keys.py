@@ -351,6 +351,13 @@ def is_open_space(space: Space) -> bool:
     return space[:2] not in OWN_SPACES and "memwell" not in space[1:]
 
 
+def owner_of(space: Space) -> Space | None:
+    """Whose space it is: what memwell keeps about a space lies below it. None for what is memwell's alone."""
+    inner = next((place for place, segment in enumerate(space) if place and segment == "memwell"), len(space))
+    owner = Space(*space[:inner])
+    return owner if owner[0] != "memwell" and is_open_space(owner) else None
+
+
 def _checked_space(space: SpaceLike) -> Space:
     checked = as_space(space)
     if not is_open_space(checked):

@@ -10,13 +10,14 @@ import re
 import socket
 import unicodedata
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -52,14 +53,13 @@ from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_
 from memwell.runtime.wire.table import AddMedium, FetchDocument, GrantList, Job, UploadDocument
 from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
-from memwell.service.keys import SPACES, is_open_space
+from memwell.service.keys import SPACES, owner_of
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import STRANGE, check_text, shown
 
 _LONGEST_DAYS = 366_000
-_MOST_SPACE_PAGES = 20
-"""How many pages of a store's spaces are looked through for one that a key may name."""
+_SPACES_AT_ONCE = 500
 """The longest life of a key: a thousand years."""
 
 
@@ -108,18 +108,35 @@ def _keys(call: Call, asked: codec.ListKeys) -> Page[codec.Key]:
 def _spaces(call: Call, asked: codec.ListSpaces) -> Page[codec.SpaceCounts]:
     if not {"admin", SPACES}.intersection(call.scopes):
         call.allow(SPACES)
-    below = () if "admin" in call.scopes else call.space
-    found, cursor = list[codec.SpaceCounts](), asked.cursor
-    for _ in range(_MOST_SPACE_PAGES):
-        page = call.service.backend.spaces(limit=asked.limit, cursor=cursor)
-        cursor = page.next
+    below: Sequence[str] = () if "admin" in call.scopes else call.space
+    found, last = list[Space](), _last_listed(asked.cursor, below)
+    # The encoded paths of the spaces below are those that begin with that of the key's space, but for its last mark.
+    cursor = last.encoded() if last is not None else Space(*below).encoded()[:-1] if below else None
+    while len(found) <= asked.limit:
+        page = call.service.backend.spaces(limit=_SPACES_AT_ONCE, cursor=cursor)
         for space in page.items:
-            if space[: len(below)] == below and is_open_space(space):
-                info = call.service.backend.index.info(space)
-                found.append(codec.SpaceCounts(space=space, memories=info.records, vectors=info.vectors))
-        if found or cursor is None:
+            owner = owner_of(space)
+            if owner is not None and owner[: len(below)] == below and owner not in (last, *found[-1:]):
+                found.append(owner)
+        cursor = page.next
+        if cursor is None or (below and page.items and page.items[-1][: len(below)] != below):
             break
-    return Page(found, cursor)
+    listed = found[: asked.limit]
+    counts = [(space, call.service.backend.index.info(space)) for space in listed]
+    return Page(
+        [codec.SpaceCounts(space=space, memories=one.records, vectors=one.vectors) for space, one in counts],
+        "/".join(quote(segment, safe="") for segment in listed[-1]) if len(found) > asked.limit else None,
+    )
+
+
+def _last_listed(cursor: str | None, below: Sequence[str]) -> Space | None:
+    """The space that a page ended with. Raises ``InvalidInput`` for a cursor that is none of this key's."""
+    if cursor is None:
+        return None
+    last = Space(*(unquote(segment) for segment in cursor.split("/")))
+    if last[: len(below)] != below or owner_of(last) != last:
+        raise InvalidInput(f"{shown(cursor)} is no cursor of this list")
+    return last
 
 
 @handles("create_key")

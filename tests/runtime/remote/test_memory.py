@@ -85,7 +85,7 @@ ROOMS: list[tuple[type, type]] = [
 ]
 
 REFUSED = {
-    Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend"},
+    Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend", "snapshots"},
     History: {"backend", "log", "open", "fork", "copy_to"},
     Knowledge: {"embedder", "chat", "chunking", "rechunk", "parsed", "pending"},
     MediaMemory: set[str](),

@@ -75,7 +75,7 @@ def test_lines_are_numbered_and_bounded() -> None:
 
 @pytest.mark.parametrize("data", [b"NaN", b"1e999", b'"\\ud800"', b"\xff", b"[" * 100_000, b"{", b""])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
-    with pytest.raises(InvalidInput, match="not what belongs here"):
+    with pytest.raises(InvalidInput, match=r"not what belongs here|nested too deep"):
         decoded(data)
 
 

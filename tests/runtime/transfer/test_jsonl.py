@@ -350,7 +350,7 @@ def test_another_conversation_of_the_same_name_is_not_mixed_in() -> None:
 
 BAD = [
     (b"{", "truncated"),
-    (b'{"type":"value","key":"k","value":' + b"[" * 200_000, "recursion"),
+    (b'{"type":"value","key":"k","value":' + b"[" * 200_000, "nested too deep"),
     (b'{"type":"nonsense"}', "nonsense"),
     (b'{"type":"memory","id":7}', "Expected `str`"),
     (b'{"type":"memory","id":"x","kind":"k","text":"\\ud800","time":"2026-01-01T00:00:00Z","metadata":{}}', "belongs"),

@@ -258,6 +258,7 @@ _SECONDS_A_DAY = 86_400
 
 
 @refuses(_STORE, "backend", "attend")
+@refuses("they are of the service's process; its /metrics has them", "snapshots")
 @refuses(_OWN, "embedder", "chat")
 @refuses("the service has its own clock; recall takes a now for one question", "clock")
 @refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")

@@ -208,7 +208,7 @@ _MAKE = (
 
 
 class LargeSpace(NamedTuple):
-    """A space with so many vectors that a graph pays, and the name of that graph."""
+    """A space with more vectors than are compared one by one, and the name of that graph."""
 
     space: str
     dimensions: int
@@ -245,7 +245,7 @@ class Graphs:
         return found
 
     def hint_at_missing(self, space: str, dimensions: int, vectors: int) -> None:
-        """Log, once for each space, that a search was exact because nobody has built the graph of a large space."""
+        """Log, once for each space, that a search was exact because a large space has no graph."""
         if vectors <= self.above or dimensions > GRAPH_DIMENSIONS:
             return
         with self._lock:

@@ -178,8 +178,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
     server = redis_engine.Server(tmp_path / "redis", "--appendonly", "yes")
 
     def holds(text: str) -> bool:
-        files = [file for file in tmp_path.rglob("*") if file.is_file()]
-        return any(text.encode() in file.read_bytes() for file in files)
+        return any(text.encode() in content_of(file) for file in tmp_path.rglob("*") if file.is_file())
 
     try:
         yield f"sqlite:{tmp_path}/app.db,kv=redis://127.0.0.1:{server.port}/0", holds

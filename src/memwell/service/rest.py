@@ -10,14 +10,13 @@ import re
 import socket
 import unicodedata
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -55,7 +54,7 @@ from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.keys import SPACES, owner_of
 from memwell.service.openapi import MOST
-from memwell.storage.protocols import ThreadInfo
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.values import STRANGE, check_text, shown
 
 _LONGEST_DAYS = 366_000
@@ -108,35 +107,54 @@ def _keys(call: Call, asked: codec.ListKeys) -> Page[codec.Key]:
 def _spaces(call: Call, asked: codec.ListSpaces) -> Page[codec.SpaceCounts]:
     if not {"admin", SPACES}.intersection(call.scopes):
         call.allow(SPACES)
-    below: Sequence[str] = () if "admin" in call.scopes else call.space
-    found, last = list[Space](), _last_listed(asked.cursor, below)
-    # The encoded paths of the spaces below are those that begin with that of the key's space, but for its last mark.
-    cursor = last.encoded() if last is not None else Space(*below).encoded()[:-1] if below else None
-    while len(found) <= asked.limit:
-        page = call.service.backend.spaces(limit=_SPACES_AT_ONCE, cursor=cursor)
-        for space in page.items:
-            owner = owner_of(space)
-            if owner is not None and owner[: len(below)] == below and owner not in (last, *found[-1:]):
-                found.append(owner)
-        cursor = page.next
-        if cursor is None or (below and page.items and page.items[-1][: len(below)] != below):
-            break
-    listed = found[: asked.limit]
-    counts = [(space, call.service.backend.index.info(space)) for space in listed]
-    return Page(
-        [codec.SpaceCounts(space=space, memories=one.records, vectors=one.vectors) for space, one in counts],
-        "/".join(quote(segment, safe="") for segment in listed[-1]) if len(found) > asked.limit else None,
-    )
+    backend, below = call.service.backend, Space(*call.space) if "admin" not in call.scopes else ()
+    found, more = dict[Space, None](), ""
+    for space in _stored_below(backend, below, asked.cursor):
+        owner = owner_of(space)
+        # What memwell keeps for a space comes before the space itself, so it may have been on an earlier page.
+        if owner is None or owner in found or (space == owner and _has_inner(backend, owner)):
+            continue
+        if len(found) == asked.limit:
+            return Page(_counted(backend, found), more)
+        found[owner] = None
+        # The last of what memwell keeps for it.
+        more = owner.encoded() if space == owner else Space(*owner, "memwell").encoded()
+    return Page(_counted(backend, found))
 
 
-def _last_listed(cursor: str | None, below: Sequence[str]) -> Space | None:
-    """The space that a page ended with. Raises ``InvalidInput`` for a cursor that is none of this key's."""
-    if cursor is None:
-        return None
-    last = Space(*(unquote(segment) for segment in cursor.split("/")))
-    if last[: len(below)] != below or owner_of(last) != last:
+def _stored_below(backend: Backend, below: Sequence[str], cursor: str | None) -> Iterator[Space]:
+    """The spaces of a store below one, by their encoded paths. Raises ``InvalidInput`` for a foreign cursor."""
+    # The encoded paths of the spaces below begin with that of the upper one, but for its last character.
+    after = cursor or (Space(*below).encoded()[:-1] if below else None)
+    if cursor is not None and _decoded(cursor)[: len(below)] != below:
         raise InvalidInput(f"{shown(cursor)} is no cursor of this list")
-    return last
+    while True:
+        page = backend.spaces(limit=_SPACES_AT_ONCE, cursor=after)
+        for space in page.items:
+            if space[: len(below)] != below:
+                return
+            yield space
+        after = page.next
+        if after is None:
+            return
+
+
+def _decoded(cursor: str) -> Sequence[str]:
+    try:
+        return Space.decode(cursor)
+    except (msgspec.MsgspecError, InvalidInput, UnicodeError):
+        raise InvalidInput(f"{shown(cursor)} is no cursor of this list") from None
+
+
+def _has_inner(backend: Backend, space: Space) -> bool:
+    """Whether memwell keeps something for a space below it."""
+    found = backend.spaces(limit=1, cursor=f'{space.encoded()[:-1]},"memwell"').items
+    return bool(found) and found[0][: len(space) + 1] == (*space, "memwell")
+
+
+def _counted(backend: Backend, spaces: Iterable[Space]) -> list[codec.SpaceCounts]:
+    found = [(space, backend.index.info(space)) for space in spaces]
+    return [codec.SpaceCounts(space=space, memories=one.records, vectors=one.vectors) for space, one in found]
 
 
 @handles("create_key")

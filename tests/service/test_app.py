@@ -248,7 +248,8 @@ def test_spaces_are_listed_once_however_they_are_nested(tenants: Tenants):
     for name in names:
         memory = run.service.memory_of(Space(*name))
         memory.remember(f"{name[-1]} sails.")
-        memory.facts.correct("Ann", "lives_in", "Rome")
+        memory.knowledge.add("Sail at dawn.", id="plan")
+        memory.flush()
     found, cursor = [], None
     for _ in range(20):
         query = {"limit": 1} | ({} if cursor is None else {"cursor": cursor})

@@ -68,7 +68,7 @@ export default {
     'media.length': 'Length',
     'media.transcript': 'Transcript',
     'media.remove.title': 'Remove it for good?',
-    'media.remove.text': 'The file and what was said of it are removed. Nobody can restore them.',
+    'media.remove.text': 'The file and what was said of it are removed. They cannot be restored.',
     'media.removed': 'It is removed.',
     'size': 'Text size',
     'text.size': 'text {size}',

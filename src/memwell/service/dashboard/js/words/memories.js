@@ -71,7 +71,7 @@ export default {
     'thanks': 'Noted. It counts for its importance from now on.',
     'erase': 'Erase for good',
     'erase.title': 'Erase this memory for good?',
-    'erase.text': 'Its text, its versions, its facts and what was made of it are removed. Nobody can restore it.',
+    'erase.text': 'Its text, its versions, its facts and what was made of it are removed. It cannot be restored.',
     'erase.word': 'erase',
     'erase.type': 'Type “{word}” to confirm',
     'as_of.needs': 'What was known at a moment is told for a question. Ask one above.',

@@ -143,18 +143,16 @@ def _by_hand(url: str) -> Calls:
 
 
 def _fill(url: str) -> None:
-    writer, directions = Writer(), Directions()
-    with open_backend(url) as backend:
+    """As clients store: what a memory states is read when it is stored, and not by a later recall."""
+    writer = Writer()
+    with memwell.open(url, embedder=Drawn(), settings=_SETTINGS, work=False) as memory:
         for number in range(_SPACES):
-            vectors = directions.draw(_MEMORIES)
-            backend.index.upsert(
-                [
-                    Record(text=writer.text(), space=Space("user", str(number)), vector=array("f", one.tobytes()))
-                    for one in vectors
-                ]
-            )
+            one = memory.at(Space("user", str(number)))
+            one.remember([writer.text() for _ in range(_MEMORIES)])
+            one.flush()
         for number in range(_THREADS):
-            backend.log.append(Thread(_TALKS, str(number)), [human(writer.text()) for _ in range(_MESSAGES)])
+            thread = memory.at(_TALKS).thread(str(number))
+            thread.add(*(human(writer.text()) for _ in range(_MESSAGES)))
 
 
 def _fill_by_hand(url: str) -> None:

@@ -133,7 +133,7 @@ def test_a_saved_table_that_is_changed_holds_what_a_dictionary_would(steps: list
 def test_two_names_with_the_same_hash_are_told_apart() -> None:
     # Known to have the same CRC-32.
     names = Names()
-    first, second = names.add("plumless"), names.add("buckeroo")
+    first, second = names.number("plumless"), names.number("buckeroo")
     saved = Names(names.arrays())
     assert (saved.get("plumless"), saved.get("buckeroo")) == (first, second)
     saved.remove(first)

@@ -249,9 +249,21 @@ class RowPostings:
         counts = np.minimum(np.diff(starts, append=len(keys)), MAX_COUNT)
         keys = keys[starts]
         terms, places = (keys >> _PLACE_BITS).astype(np.int32), keys & (2**_PLACE_BITS - 1)
+        packed = (rows[places] << _COUNT_BITS | counts).astype(np.int32)
+        if not (self._count or self._rows or self._words):
+            self._begin(rows, terms, places, packed)
+        else:
+            self._note_words(rows, terms, places)
+            self._post(terms, packed, fresh=fresh)
         self._count += len(terms)
-        self._note_words(rows, terms, places)
-        self._post(terms, (rows[places] << _COUNT_BITS | counts).astype(np.int32), fresh=fresh)
+
+    def _begin(self, rows: Integers, terms: Integers, places: NDArray[np.int64], packed: Integers) -> None:
+        """Keep the first words as they would be read from a file: most small spaces never get others."""
+        self._posted = _Runs(packed, np.cumsum(np.bincount(terms, minlength=self._terms.limit)))
+        order = np.argsort(places.astype(np.uint16), kind="stable")
+        sizes = np.zeros(self._limit, np.intp)
+        sizes[rows] = np.bincount(places, minlength=len(rows))
+        self._worded = _Runs(terms[order], np.cumsum(sizes))
 
     def _note_words(self, rows: Integers, terms: Integers, places: NDArray[np.int64]) -> None:
         order = np.argsort(places.astype(np.uint16), kind="stable")
@@ -289,8 +301,7 @@ class RowPostings:
 
     def number(self, term: str) -> int:
         """The number of a term, new if necessary. Rows that have the term must be added next."""
-        number = self._terms.get(term)
-        return self._terms.add(term) if number is None else number
+        return self._terms.number(term)
 
     def _number(self, term: str) -> int:
         number = self._terms.get(term)
@@ -310,7 +321,8 @@ class RowPostings:
         """The rows of a term, to be changed."""
         posting = self._rows.get(number)
         if posting is None:
-            posting = self._rows[number] = array("i", self._posted[number].tobytes())
+            known = self._posted[number].tobytes() if number < len(self._posted) else b""
+            posting = self._rows[number] = array("i", known)
         return posting
 
     def _terms_of(self, row: int) -> Integers:
@@ -523,9 +535,19 @@ class Names:
             if name in self._numbers or (at and name in self)
         ]
 
-    def add(self, name: str) -> int:
-        """Give a number to a name that has none."""
-        return self.add_all((name,))[0]
+    def number(self, name: str) -> int:
+        """The number of a name that is not empty, new if necessary."""
+        number = self._numbers.get(name)
+        if number is None and self._saved:
+            number = self.get(name)
+        if number is not None:
+            return number
+        if self._free:
+            return self.add_all((name,))[0]
+        # Every word of a space that is read for the first time comes by here.
+        number = self._numbers[name] = self._saved + len(self._added)
+        self._added.append(name)
+        return number
 
     def add_all(self, names: Sequence[str]) -> list[int]:
         """Give numbers to names that have none, in ascending order."""

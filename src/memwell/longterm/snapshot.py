@@ -763,8 +763,7 @@ class Snapshot:
 
     def _kind(self, kind: str) -> int:
         # Kinds are few, so none is removed.
-        number = self.kinds.get(kind) if kind else NOWHERE
-        return self.kinds.add(kind) if number is None else number
+        return self.kinds.number(kind) if kind else NOWHERE
 
     def _link(self, rows: Sequence[int], entries: Sequence[SnapshotEntry]) -> None:
         """Link rows with their neighbours in their sessions."""
@@ -791,7 +790,7 @@ class Snapshot:
     def _session(self, name: str) -> int:
         number = self.sessions.get(name)
         if number is None:
-            number = self.sessions.add(name)
+            number = self.sessions.number(name)
             if number >= len(self.session_lengths):
                 self._grow(2 * number)
             self.session_lengths[number], self.session_sizes[number], self.session_last[number] = 0.0, 0, NOWHERE

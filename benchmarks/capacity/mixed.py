@@ -16,21 +16,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import psycopg
+from msgspec.structs import replace
 
 import memwell
 from benchmarks.capacity.loads import Drawn
 from benchmarks.capacity.processes import cpu_s, family
 from benchmarks.corpus import DIMENSIONS, Directions, Writer
 from benchmarks.report import RESULTS, console, facts, step, today
+from memwell.longterm.embedding import Embedders
+from memwell.longterm.journal import inner_space
 from memwell.messages import human
-from memwell.records import Record, Space, Thread
+from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.worker import listed_spaces
 from memwell.settings import Settings
@@ -40,6 +42,8 @@ from tests.engines.postgres import Server
 CONTENDERS = ("postgres", "by-hand", "sqlite")
 KEPT = RESULTS / "mixed.json"
 _SPACES, _MEMORIES, _THREADS, _MESSAGES = 200, 100, 50, 200
+_READ = 10
+_WARMING = 200
 _TALKS = Space("talks")
 _SHARES = {"recall": 50, "append": 30, "remember": 20}
 _SETTINGS = Settings(embedding_cache_entries=0)
@@ -59,6 +63,7 @@ _HAND_APPEND = "INSERT INTO hand_message (thread, body) VALUES (%s, %s)"
 class Calls(NamedTuple):
     """The operations of a client: recall and remember in a space, and append to a conversation."""
 
+    warm_up: Callable[[list[str]], None]
     recall: Callable[[str, str], object]
     append: Callable[[str, str], object]
     remember: Callable[[str, str], object]
@@ -80,8 +85,9 @@ class Running(NamedTuple):
 def _client(contender: str, url: str, seed: int, operations: int) -> None:
     calls = _by_hand(url) if contender == "by-hand" else _by_memwell(url)
     rng, writer = random.Random(seed), Writer(seed=1000 + seed)
+    # As in a process that has run for a while, the rules of facts are compiled and all spaces are at hand.
+    calls.warm_up([writer.text() for _ in range(_WARMING)])
     for number in range(_SPACES):
-        # Each holds all spaces ready, as a process does that has run for a while.
         calls.recall(str(number), writer.text()[:60])
     _do(calls, rng, writer, operations // 5)
     _say("ready")
@@ -112,7 +118,9 @@ def _by_memwell(url: str) -> Calls:
     memory.attend()
     spaces = [memory.at(Space("user", str(number))) for number in range(_SPACES)]
     talks = memory.at(_TALKS)
+    own = memory.at(Space("client", str(os.getpid())))
     return Calls(
+        lambda texts: (own.remember(texts), own.flush()) and None,
         lambda space, text: spaces[int(space)].recall(text),
         lambda thread, text: talks.thread(thread).add(human(text)),
         lambda space, text: spaces[int(space)].remember(text),
@@ -132,6 +140,7 @@ def _by_hand(url: str) -> Calls:
         return str(drawn.embed([text])[0].tolist())
 
     return Calls(
+        lambda _: None,
         lambda space, text: link.execute(_HAND_NEAREST, (space, vector(text))).fetchall(),
         lambda thread, text: link.execute(_HAND_APPEND, (thread, text)),
         lambda space, text: link.execute(_HAND_REMEMBER, (space, text, vector(text))),
@@ -143,16 +152,24 @@ def _by_hand(url: str) -> Calls:
 
 
 def _fill(url: str) -> None:
-    """As clients store: what a memory states is read when it is stored, and not by a later recall."""
+    """As clients store: what a memory states is read when it is stored, and not by a later recall.
+
+    That takes a minute for ten spaces. The others have the same memories.
+    """
     writer = Writer()
     with memwell.open(url, embedder=Drawn(), settings=_SETTINGS, work=False) as memory:
-        for number in range(_SPACES):
+        for number in range(_READ):
             one = memory.at(Space("user", str(number)))
             one.remember([writer.text() for _ in range(_MEMORIES)])
             one.flush()
         for number in range(_THREADS):
-            thread = memory.at(_TALKS).thread(str(number))
-            thread.add(*(human(writer.text()) for _ in range(_MESSAGES)))
+            memory.at(_TALKS).thread(str(number)).add(*(human(writer.text()) for _ in range(_MESSAGES)))
+    with open_backend(url) as backend:
+        for number in range(_READ, _SPACES):
+            space, inner = Space("user", str(number)), inner_space(Space("user", str(number)))
+            Embedders(backend.kv, inner, Drawn()).claim(Drawn().name)
+            found = backend.index.scan(Space("user", str(number % _READ)), limit=_MEMORIES).items
+            backend.index.upsert([replace(record, space=space) for record in found])
 
 
 def _fill_by_hand(url: str) -> None:

@@ -12,7 +12,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, cast
@@ -301,13 +301,6 @@ _MOST_INTEGER = 127
 _LANES = 4
 
 
-@cache
-def _squares() -> NDArray[np.float32]:
-    """The sum of the squares of the two numbers in a byte, by the byte."""
-    both = np.arange(256).astype(np.uint8).view(np.int8)
-    return (((both << 4) >> 4).astype(np.float32) ** 2 + (both >> 4).astype(np.float32) ** 2).astype(np.float32)
-
-
 def unpacked_tokens(texts: Sequence[bytes]) -> list[bytes]:
     """The token vectors that ``packed_tokens`` wrote as ``token_products`` reads them, in twice as many bytes."""
     both = np.frombuffer(b"".join(texts), np.int8).reshape(-1, _HALF)
@@ -315,7 +308,8 @@ def unpacked_tokens(texts: Sequence[bytes]) -> list[bytes]:
     low, high = rows["codes"][:, :_HALF], rows["codes"][:, _HALF:]
     np.right_shift(both << 4, 4, out=low)
     np.right_shift(both, 4, out=high)
-    rows["length"] = np.sqrt(_squares().take(both.view(np.uint8)).sum(1, dtype=np.float32))
+    codes = rows["codes"].astype(np.float32)
+    rows["length"] = np.sqrt(np.einsum("ij,ij->i", codes, codes))
     data, ends = rows.tobytes(), np.cumsum([len(text) // _HALF for text in texts]) * _TOKEN.itemsize
     return [data[start:end] for start, end in pairwise((0, *ends.tolist()))]
 

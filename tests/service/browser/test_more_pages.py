@@ -21,7 +21,7 @@ _PLACES = {
     "/timeline": "I moved to Lisbon.", "/graph?start=Ann": "Hamburg", "/profiles/Ann": "Lisbon",
     "/profiles/小安": "龙井茶", "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
     "/audit": "", "/audit?tab=data": "", "/keys": "newcomer", "/keys?tab=log": "",
-    "/keys?tab=grants": "acme / support",
+    "/keys?tab=grants": "acme / support", "/spaces": "acme / ann",
 }  # fmt: skip
 """Every place, and what of the memory is to be seen there."""
 
@@ -335,3 +335,53 @@ def test_a_graph_of_two_hundred_facts_can_be_looked_at(visit: Begin) -> None:
     assert not thing.locator("text").is_visible()
     thing.locator("circle").hover(force=True)
     assert thing.locator("text").is_visible()
+
+
+def test_an_operator_looks_into_a_space_and_comes_back(visit: Begin, house: House) -> None:
+    other = Space("beta", "user-17")
+    house.service.memory_of(other).remember("Bo keeps bees.", id="bees")
+    here = visit()
+    here.enter("/spaces")
+    here.page.fill("[data-search]", "USER-17")
+    (row,) = here.page.locator("#spaces tbody tr").all_inner_texts()
+    assert row.split()[:4] == ["beta", "/", "user-17", "1"]
+    here.page.click("#spaces tbody button")
+    here.page.wait_for_selector(".visiting")
+    assert "beta / user-17" in here.page.inner_text(".visiting")
+    here.go("/memories")
+    assert "Bo keeps bees." in here.page.inner_text("main")
+    assert "peanuts" not in here.page.inner_text("main")
+    assert here.page.locator(".nav [data-page=start], .nav [data-page=spaces]").count() == 0, "nothing is changed there"
+    looked = [one.space for one in house.service.log.entries(limit=50).items if one.action == "look_into"]
+    assert other in looked
+    # It stays there when the page is loaded again.
+    here.page.reload()
+    here.page.wait_for_selector(".visiting")
+    here.page.click(".visiting a")
+    here.page.wait_for_selector("#spaces tbody")
+    assert here.page.locator(".visiting").count() == 0
+    here.go("/memories")
+    assert "peanuts" in here.page.inner_text("main")
+
+
+def test_a_key_for_many_spaces_writes_below_its_own_and_is_told_where_it_may_not_go(visit: Begin, house: House) -> None:
+    _, token = house.service.keys.create("backend", space=Space("acme"), scopes=["read", "write", "spaces"])
+    here = visit()
+    here.enter("/spaces", key=token)
+    listed = here.page.inner_text("#spaces")
+    assert "acme / ann" in listed
+    assert "beta" not in listed
+    here.page.fill("[data-search]", "acme / ann")
+    assert here.page.locator("#spaces tbody tr").count() == 1
+    here.page.fill("[data-search]", "beta / user-17")
+    here.page.press("[data-search]", "Enter")
+    here.page.wait_for_selector("main .notice.error")
+    assert here.page.locator(".visiting").count() == 0
+    here.page.fill("[data-search]", "acme/user-18")
+    here.page.press("[data-search]", "Enter")
+    here.page.wait_for_selector(".visiting")
+    here.go("/start")
+    assert here.page.locator("main form").count() > 0
+    here.go("/keys?tab=grants")
+    assert "acme / support" not in here.page.inner_text("main")
+    here.errors.clear()

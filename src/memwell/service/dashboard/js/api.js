@@ -4,6 +4,7 @@ import words from './words/shell.js';
 
 const t = speaking(words);
 const KEPT = 'memwell.key';
+const VISITED = 'memwell.space';
 // As in the library: memories that are less relevant to a question are shown only when they are asked for.
 export const MIN_RELEVANCE = 0.005;
 
@@ -30,6 +31,25 @@ export const session = {
       if (value) sessionStorage.setItem(KEPT, value);
       else sessionStorage.removeItem(KEPT);
       if (!value) localStorage.removeItem(KEPT);
+    } catch {
+      // It is held above.
+    }
+    if (!value) this.space = null;
+  },
+  // The segments of the space that is looked into; null in the key's own. Every request names it.
+  visited: null,
+  get space() {
+    try {
+      return JSON.parse(sessionStorage.getItem(VISITED)) ?? this.visited;
+    } catch {
+      return this.visited;
+    }
+  },
+  set space(segments) {
+    this.visited = segments;
+    try {
+      if (segments) sessionStorage.setItem(VISITED, JSON.stringify(segments));
+      else sessionStorage.removeItem(VISITED);
     } catch {
       // It is held above.
     }
@@ -71,7 +91,7 @@ async function send(method, where, { query, body, file, signal } = {}) {
   if (file) headers['Content-Type'] = 'application/octet-stream';
   let answer;
   try {
-    answer = await fetch(address(where, query), {
+    answer = await fetch(address(where, session.space ? { ...query, space: session.space } : query), {
       method,
       headers,
       signal,

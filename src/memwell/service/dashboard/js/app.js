@@ -1,7 +1,7 @@
 // Where it begins: who is there, which page is asked for, and in which language.
 import { api, refused, session, told } from './api.js';
 import { language, setLanguage } from './language.js';
-import { PAGES } from './pages.js';
+import { PAGES, mayOpen } from './pages.js';
 import { empty, h, replace, skeleton } from './parts.js';
 import { failed, frame, gated, lacking, mark, problem, signOut, t, toast } from './shell.js';
 import { door, refusal, tried } from './signin.js';
@@ -104,6 +104,12 @@ function stop() {
 
 async function show({ focus = true } = {}) {
   const where = whereTo();
+  // The list of spaces is the key's own: to go there is to come back from another space.
+  if (where.name === 'spaces' && session.space) {
+    session.space = null;
+    await begin(session.key);
+    return;
+  }
   if (shown && shown.name === where.name && shown.view?.moved) {
     shown.view.moved(where);
     return;
@@ -114,7 +120,7 @@ async function show({ focus = true } = {}) {
   mark(where.name);
   delete main.dataset.shown;
   document.title = page ? `${t(`nav.${page.name}`)} · memwell` : 'memwell';
-  if (!page || !me.key.scopes.includes(page.needs)) {
+  if (!page || !mayOpen(page, me)) {
     replace(main, nothingHere(page));
     return;
   }
@@ -162,14 +168,29 @@ function context(signal) {
     can: (scope) => me.key.scopes.includes(scope),
     gated: (control, scope) => gated(control, scope, me),
     lacking: (scope) => lacking(scope, me),
+    visit,
   };
+}
+
+// Go on in another space, by its segments. Throws what the service says where the key may not go there.
+async function visit(space) {
+  session.space = space;
+  try {
+    const found = await api.get('/v1/me');
+    stop();
+    history.pushState(null, '', '#/overview');
+    enter(found);
+  } catch (error) {
+    session.space = null;
+    throw error;
+  }
 }
 
 function nothingHere(page) {
   if (!page) {
     return empty({ icon: 'search', title: t('page.missing'), text: '', action: h('a', { class: 'button', href: '#/overview' }, t('page.home')) });
   }
-  const text = t('scope.page', { scope: t(`scope.${page.needs}`), name: me.key.name });
+  const text = t('scope.page', { scope: t(`scope.${[page.needs].flat()[0]}`), name: me.key.name });
   return empty({ icon: page.icon, title: t(`nav.${page.name}`), text });
 }
 
@@ -203,6 +224,10 @@ async function begin(key, sentence) {
     if (error.status === 401) {
       session.key = null;
       ask(refusal(error));
+    } else if (session.space && error.status && error.status < 500) {
+      // The key may no longer go to the space that was open.
+      session.space = null;
+      begin(key);
     } else {
       // The key may be good: a service that is starting again should not cost it.
       replace(root, h('main', { class: 'door', id: 'content' }, problem(error, () => begin(key))));

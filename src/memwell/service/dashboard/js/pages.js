@@ -6,7 +6,7 @@
 // and may give back { moved(where), leave() }: moved is told of a new address of the same page (without it the page is
 // shown anew), leave that the page goes. Its words stand in words/<name>.js; what it asks for ends with app.signal.
 //   load: fetches the file; a second time with a query, since a browser does not ask again for what once failed.
-//   needs: the scope without which it is not shown; group: where it stands; thumb: also in the bar of a phone.
+//   needs: the scope without which it is not shown, or scopes of which one will do; group: where it stands; thumb: also in the bar of a phone.
 export const PAGES = [
   { name: 'overview', icon: 'overview', needs: 'read', group: 'see', thumb: true, load: (again = '') => import(`./pages/overview.js${again}`) },
   { name: 'memories', icon: 'memories', needs: 'read', group: 'see', thumb: true, load: (again = '') => import(`./pages/memories.js${again}`) },
@@ -19,6 +19,9 @@ export const PAGES = [
   { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: (again = '') => import(`./pages/start.js${again}`) },
   { name: 'audit', icon: 'shield', needs: 'read', group: 'run', load: (again = '') => import(`./pages/audit.js${again}`) },
   { name: 'keys', icon: 'key', needs: 'read', group: 'run', load: (again = '') => import(`./pages/keys.js${again}`) },
+  { name: 'spaces', icon: 'spaces', needs: ['admin', 'spaces'], group: 'run', load: (again = '') => import(`./pages/spaces.js${again}`) },
 ];
+
+export const mayOpen = (page, me) => [page.needs].flat().some((scope) => me.key.scopes.includes(scope));
 
 export const GROUPS = ['see', 'use', 'run'];

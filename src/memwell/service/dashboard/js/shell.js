@@ -1,7 +1,7 @@
 // The frame: the list of pages, the switches, the bar and the drawer of a phone; and what pages borrow from it.
 import { session, told } from './api.js';
 import { LANGUAGES, language, speaking } from './language.js';
-import { GROUPS, PAGES } from './pages.js';
+import { GROUPS, PAGES, mayOpen } from './pages.js';
 import { button, choice, copy, dialog, h, icon, notice, roved } from './parts.js';
 import words from './words/shell.js';
 
@@ -40,7 +40,7 @@ function setTheme(name) {
 }
 
 export function frame({ me, main, onlanguage, onsignout }) {
-  const shown = PAGES.filter((page) => me.key.scopes.includes(page.needs));
+  const shown = PAGES.filter((page) => mayOpen(page, me));
   const foot = () => sideFoot({ me, onlanguage, onsignout });
   return h(
     'div',
@@ -50,10 +50,17 @@ export function frame({ me, main, onlanguage, onsignout }) {
       'div',
       { class: 'frame' },
       h('div', { class: 'side' }, brand(), navigation(shown), foot()),
-      main,
+      session.space ? h('div', { class: 'visit' }, visiting(me), main) : main,
       bottomBar(shown, foot),
     ),
   );
+}
+
+// In a space that is not the key's own: which it is, what may be done there, and the way back.
+function visiting(me) {
+  const space = h('bdi', { translate: 'no' }, h('strong', {}, session.space.join(' / ')));
+  const may = me.key.scopes.includes('write') ? 'visit.may' : 'visit.looks';
+  return h('div', { class: 'notice visiting', role: 'region', 'aria-label': t('visit.label') }, icon('eye'), h('div', { class: 'grow' }, space, ' · ', t(may)), h('a', { class: 'button small', href: '#/spaces' }, t('visit.back')));
 }
 
 function brand() {

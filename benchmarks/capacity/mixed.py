@@ -119,8 +119,13 @@ def _by_memwell(url: str) -> Calls:
     spaces = [memory.at(Space("user", str(number))) for number in range(_SPACES)]
     talks = memory.at(_TALKS)
     own = memory.at(Space("client", str(os.getpid())))
+
+    def warm_up(texts: list[str]) -> None:
+        own.remember(texts)
+        own.flush()
+
     return Calls(
-        lambda texts: (own.remember(texts), own.flush()) and None,
+        warm_up,
         lambda space, text: spaces[int(space)].recall(text),
         lambda thread, text: talks.thread(thread).add(human(text)),
         lambda space, text: spaces[int(space)].remember(text),

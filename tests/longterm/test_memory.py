@@ -899,3 +899,54 @@ def test_a_plan_is_for_one_space(bench: Bench):
     with pytest.raises(InvalidInput, match="the plan is for the space"):
         memory.repair(plan)
     assert memory.count() == 1
+
+
+class TestProfiles:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_a_profile_that_is_kept_up_to_date_is_the_one_counted_anew(self, bench: Bench, seed: int):
+        memory, rng = bench.memory(), random.Random(seed)
+        ids: list[str] = []
+        for step in range(25):
+            some = rng.choice(ids) if ids else None
+            match rng.choice(("remember", "remember", "remember", "update", "forget", "undo", "erase", "wait")):
+                case "update" if some:
+                    memory.update(some, text=f"I went sailing on lake {step}.")
+                case "forget" if some:
+                    memory.forget(some)
+                case "undo" if some:
+                    with suppress(Conflict, InvalidInput, NotFound):
+                        memory.undo(some)
+                case "erase" if some:
+                    memory.erase(some)
+                    ids.remove(some)
+                case "wait":
+                    bench.pass_time(hours=3)
+                case _:
+                    ttl = rng.choice((3_600, 18_000)) if rng.random() < 0.3 else None
+                    text = f"I like sailing and the number {step}."
+                    speaker = rng.choice(("Ann", "", "Bob"))
+                    ids.append(memory.remember(text, speaker=speaker, session=f"s{step % 3}", ttl=ttl).id)
+            ids = [one for one in ids if _can_be_read(memory, one)]
+            for name in ("Ann", "user"):
+                assert memory.profile(name) == bench.memory().profile(name)
+                assert memory.profile_text(name) == memory.profile(name).text()
+            assert memory.count() == len(memory.memories())
+
+    def test_a_profile_in_a_prompt_is_read_from_facts_alone(self, memory: Memory, monkeypatch: pytest.MonkeyPatch):
+        memory.remember("I am allergic to nuts.", trust="user")
+        memory.remember("I live in Oslo.", trust="imported")
+        memory.flush()
+        whole = memory.profile().text()
+        trusted = memory.profile(trust="user").text()
+        assert "Oslo" in whole
+        assert "Oslo" not in trusted
+        monkeypatch.setattr(memory, "_active", lambda *_: pytest.fail("all memories were read"))
+        assert memory.profile_text() == whole
+        assert memory.profile_text(trust="user") == trusted
+        assert memory.count() == 2
+
+
+def _can_be_read(memory: Memory, id_: str) -> bool:
+    with suppress(NotFound):
+        return bool(memory.get(id_))
+    return False

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_ch
 
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.filters import id_begins_with
+from memwell.filters import id_begins_with, record_test
 from memwell.longterm.audit import Action, AuditReport, Repaired, Rules, audit
 from memwell.longterm.base import MemoryBase, check_version
 from memwell.longterm.changing import Changer, Eraser
@@ -20,11 +20,12 @@ from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.journal import pending_vector
-from memwell.longterm.profiles import Profile, profile
+from memwell.longterm.profiles import KeptStats, Profile, SubjectStats, profile
 from memwell.longterm.recall import RecallingMemory, trusted
 from memwell.longterm.traits import traits_of
 from memwell.longterm.uses import all_uses
 from memwell.records import paged
+from memwell.storage.protocols import RecordIndex
 from memwell.values import as_utc, check_items, shown
 
 
@@ -35,6 +36,10 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     insights, a ``reranker`` reorders the hits. Every method has an async twin with an ``a`` in front.
     """
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._stats: tuple[RecordIndex, KeptStats] | None = None
+
     def profile(
         self, subject: str = "user", *, language: str = "en", trust: str | Iterable[str] | None = None
     ) -> Profile:
@@ -43,10 +48,29 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         With ``trust`` it is made of the memories that are the word of these, and of what was stated by hand.
         """
         if trust is None:
-            return profile(self.facts, self._active(), subject=subject, language=language)
+            return profile(self.facts, self._stats_of(subject), subject=subject, language=language)
         said = list(self._active(trusted(trust)))
         sources = {one.id for one in said}
         return profile(self.facts, said, subject=subject, language=language, sources=sources)
+
+    def profile_text(
+        self, subject: str = "user", *, language: str = "en", trust: str | Iterable[str] | None = None
+    ) -> str:
+        """The facts of a subject in lines, for a prompt: ``profile(…).text()``, without reading what else was said."""
+        sources = None
+        if trust is not None:
+            stated = {one.record for fact in self.facts.about(subject) for one in fact.evidence}
+            fits = record_test(trusted(trust))
+            found = self.indexer.view.index.get(self.space, stated)
+            sources = {one.id for one in found if traits_of(one).active and not self._has_expired(one) and fits(one)}
+        return profile(self.facts, (), subject=subject, language=language, sources=sources).text(language)
+
+    def _stats_of(self, subject: str) -> SubjectStats:
+        self.catch_up()
+        index = self.indexer.view.index
+        if self._stats is None or self._stats[0] is not index:
+            self._stats = index, KeptStats(index, self.space)
+        return self._stats[1].of(self.facts.names_of(subject), self.clock())
 
     def facts_about(
         self, subject: str = "user", *, relation: str | None = None, as_of: datetime | None = None
@@ -142,6 +166,7 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         return True
 
     aprofile = asyncify(profile)
+    aprofile_text = asyncify(profile_text)
     afacts_about = asyncify(facts_about)
     aaudit = asyncify(audit)
     arepair = asyncify(repair)

@@ -5,6 +5,7 @@ Records are read once, as a stream, in bounded memory.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -22,7 +23,8 @@ from memwell.language.words import by_language, language_code
 from memwell.longterm.facts import Fact, Facts
 from memwell.longterm.statements import BY_HAND, name_key
 from memwell.longterm.traits import traits_of
-from memwell.records import Record
+from memwell.records import Record, Space
+from memwell.storage.protocols import RecordIndex
 from memwell.values import check_count
 
 # Statistics of a subject's records: topics, words, moods, and counts by month and session.
@@ -304,6 +306,74 @@ def _by_weight(item: tuple[str, _Occurrences]) -> tuple[int, float, str]:
     return (-item[1].count, -item[1].weight, item[0])
 
 
+class _Counted:
+    """The statistics of one subject up to a state of the space, and what they were made from."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.stats = SubjectStats(*names)
+        self.state: int | None = None
+        self.seen: dict[int, int] = {}
+        """A digest of each record of the subject, by its number."""
+        self.expires: datetime | None = None
+        """When the first of them ends."""
+
+    def add(self, number: int, record: Record, now: datetime) -> bool:
+        """Count a record; False if it was counted already, and has changed."""
+        digest = hash((record.text, record.time, msgspec.json.encode(record.metadata)))
+        if number in self.seen:
+            return self.seen[number] == digest
+        traits = traits_of(record)
+        if traits.active and (traits.expires is None or traits.expires > now):
+            before = self.stats.count
+            self.stats.add(record)
+            if self.stats.count > before:
+                self.seen[number] = digest
+                if traits.expires is not None:
+                    self.expires = min(traits.expires, self.expires or traits.expires)
+        return True
+
+
+class KeptStats:
+    """The statistics of the subjects that were asked for lately, brought up to date by what was stored since.
+
+    They are counted anew when a record that was counted has changed, is gone, or has expired. Thread-safe.
+    """
+
+    def __init__(self, index: RecordIndex, space: Space) -> None:
+        self._index, self._space = index, space
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, ...], _Counted] = {}
+
+    def of(self, names: Sequence[str], now: datetime) -> SubjectStats:
+        """The statistics of what was said under these names. Use them before the next call."""
+        with self._lock:
+            held = self._held.pop(tuple(names), None)
+            if held is None or not self._is_followed(held, now):
+                held = _Counted(names)
+                for piece in self._index.pieces(self._space):
+                    held.state = piece.state
+                    for number, record in piece.records:
+                        held.add(number, record, now)
+            if held.state is not None:
+                # The one that was asked for last is dropped last.
+                self._held[tuple(names)] = held
+                for other in list(self._held)[:-_MOST_SUBJECTS]:
+                    del self._held[other]
+            return held.stats
+
+    def _is_followed(self, held: _Counted, now: datetime) -> bool:
+        """Whether the changes since could be added."""
+        if held.expires is not None and held.expires <= now:
+            return False
+        changes = self._index.changes(self._space, held.state)
+        if changes.whole or changes.state is None or not held.seen.keys().isdisjoint(changes.gone):
+            return False
+        held.state = changes.state
+        return all([held.add(number, record, now) for number, record in changes.records])
+
+
+_MOST_SUBJECTS = 16
+
 LANGUAGES = ("en", "zh")
 _LONGEST = 2_000
 _SUMMED_UP = 5
@@ -396,7 +466,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 def profile(
     facts: Facts,
-    records: Iterable[Record],
+    records: Iterable[Record] | SubjectStats,
     *,
     subject: str = USER,
     language: str = "en",
@@ -405,8 +475,8 @@ def profile(
 ) -> Profile:
     """What is known of a subject, with at most ``limit`` entries of each kind, the most important first.
 
-    It reads the records that the subject said; one without a speaker counts as the user's. With ``sources`` only facts
-    count that one of these records states, or a person by hand. Raises ``InvalidInput`` for an empty subject, a language
+    It reads the records that the subject said, unless it is given their statistics; one without a speaker counts as the
+    user's. With ``sources`` only facts count that one of these records states, or a person by hand. Raises ``InvalidInput`` for an empty subject, a language
     other than ``en`` and ``zh``, and a limit below 1.
     """
     check_count(limit, "limit", least=1)
@@ -414,9 +484,12 @@ def profile(
     held = facts.about(subject)
     if sources is not None:
         held = [one for one in held if any(of.record in sources or of.record == BY_HAND for of in one.evidence)]
-    reading = SubjectStats(*facts.names_of(subject))
-    for record in records:
-        reading.add(record)
+    if isinstance(records, SubjectStats):
+        reading = records
+    else:
+        reading = SubjectStats(*facts.names_of(subject))
+        for record in records:
+            reading.add(record)
     return Profile(
         subject=subject,
         language=language,

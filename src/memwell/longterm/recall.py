@@ -386,7 +386,14 @@ class RecallingMemory(MemoryBase):
 
     def count(self) -> int:
         """How many memories can be recalled."""
-        return sum(1 for _ in self._active())
+        self.indexer.catch_up()
+        snapshots = self._current_snapshots()
+        if not snapshots.suits(self.space):
+            return sum(1 for _ in self._active())
+        with snapshots.of(self.space) as held:
+            lasting = held.allowed(None, self.clock())
+            alive = held.snapshot.alive[: held.snapshot.limit]
+            return int(np.count_nonzero(alive if lasting is None else alive & lasting))
 
     def _held_about(self, query: str, asked: Collection[QueryVector], wanted: Filter | None, most: int) -> HeldSnapshot:
         """The best matches of a space too large to hold, from the store's own indexes."""

@@ -321,7 +321,7 @@ class Engine(Closing):
             budget=budget,
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment, trust),
-            profile=None if profile is None else self.profile(profile, language=words, trust=trust).text(words) or None,
+            profile=None if profile is None else self.memory.profile_text(profile, language=words, trust=trust) or None,
             profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,

@@ -390,7 +390,7 @@ _MEMORIES = (
          takes=("Feedback", "Whether a memory was of use."), atomic=True),
     _row("versions", "GET /v1/memories/{id}/versions", Engine.history, "What a memory was before.", gives=VERSIONS),
     _row("worth", "GET /v1/memories/{id}/worth", Engine.evaluate, "What a memory has shown to be worth.", gives=WORTH),
-    _row("count", "GET /v1/count", Engine.count, "How many memories may be recalled. It reads all of them.",
+    _row("count", "GET /v1/count", Engine.count, "How many memories may be recalled.",
          fields=OWNER, takes=("OwnerOnly", ""), gives=COUNTED),
     _row("recall", "POST /v1/recall", Engine.recall,
          "The memories that answer a question, each with its reasons in words.", fields=LANGUAGE | OWNER,

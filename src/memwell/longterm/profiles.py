@@ -336,7 +336,7 @@ class _Counted:
 class KeptStats:
     """The statistics of the subjects that were asked for lately, brought up to date by what was stored since.
 
-    They are counted anew when a record that was counted has changed, is gone, or has expired. Thread-safe.
+    They are counted again when a record that was counted has changed, is gone, or has expired. Thread-safe.
     """
 
     def __init__(self, index: RecordIndex, space: Space) -> None:
@@ -369,7 +369,7 @@ class KeptStats:
         if changes.whole or changes.state is None or not held.seen.keys().isdisjoint(changes.gone):
             return False
         held.state = changes.state
-        return all([held.add(number, record, now) for number, record in changes.records])
+        return all(held.add(number, record, now) for number, record in changes.records)
 
 
 _MOST_SUBJECTS = 16
@@ -476,8 +476,8 @@ def profile(
     """What is known of a subject, with at most ``limit`` entries of each kind, the most important first.
 
     It reads the records that the subject said, unless it is given their statistics; one without a speaker counts as the
-    user's. With ``sources`` only facts count that one of these records states, or a person by hand. Raises ``InvalidInput`` for an empty subject, a language
-    other than ``en`` and ``zh``, and a limit below 1.
+    user's. With ``sources`` only facts count that one of these records states, or a person by hand. Raises
+    ``InvalidInput`` for an empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
     """
     check_count(limit, "limit", least=1)
     _code(language)

@@ -61,7 +61,7 @@ class TestConstruction:
         assert made.role is role
         assert made.text == "x"
 
-    @pytest.mark.parametrize("role", ["bogus", "", "HUMAN", "user", None, 5, [], {}])
+    @pytest.mark.parametrize("role", ["bogus", "", "HUMAN", "usr", None, 5, [], {}])
     def test_an_unknown_role_is_refused(self, role: Any):
         with pytest.raises(InvalidInput, match="unknown role") as caught:
             message(role, "x")
@@ -325,3 +325,8 @@ def test_messages_that_were_read_can_be_let_go():
     forget_decoded()
     assert messages_module._recent == {}
     assert decode_messages(encoded)[0].text == "a secret that nobody else says"
+
+
+@pytest.mark.parametrize(("given", "role"), [("user", Role.HUMAN), ("assistant", Role.AI), ("developer", Role.SYSTEM)])
+def test_the_roles_of_chat_completions_are_known(given: str, role: Role) -> None:
+    assert message(given, "hello").role is role

@@ -38,7 +38,9 @@ _LAZY = {
 }
 """Loaded lazily: searching by meaning needs numpy, which takes a tenth of a second to load."""
 
-__getattr__, __dir__ = _load_lazily(globals(), _LAZY)
+if not TYPE_CHECKING:
+    # A type checker would take any name for one of the package.
+    __getattr__, __dir__ = _load_lazily(globals(), _LAZY)
 
 __all__ = [
     "Backend",

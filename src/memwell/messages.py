@@ -198,8 +198,15 @@ Content: TypeAlias = str | Part | Iterable[Part | str]
 
 
 def message(role: Role | str, content: Content, /, **fields: Any) -> Message:
-    """A message of any role; ``fields`` are those of ``Message``."""
-    return Message(cast(Role, role), _parts(content), **fields)
+    """A message of any role, also by the names of Chat Completions; ``fields`` are those of ``Message``.
+
+    Raises ``InvalidInput`` for an unknown role.
+    """
+    named = _SAME_ROLES.get(role, role) if isinstance(role, str) else role
+    return Message(cast(Role, named), _parts(content), **fields)
+
+
+_SAME_ROLES = {"user": Role.HUMAN, "assistant": Role.AI, "developer": Role.SYSTEM}
 
 
 def human(content: Content, /, **fields: Any) -> Message:

@@ -30,7 +30,9 @@ _LAZY = {
 }
 """Loaded lazily: a worker that reads files needs the readers alone."""
 
-__getattr__, __dir__ = _load_lazily(globals(), _LAZY)
+if not TYPE_CHECKING:
+    # A type checker would take any name for one of the package.
+    __getattr__, __dir__ = _load_lazily(globals(), _LAZY)
 
 __all__ = [
     "Answer",

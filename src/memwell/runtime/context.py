@@ -626,11 +626,11 @@ class Context(msgspec.Struct, frozen=True):
     budget: int
     receipt: Receipt
 
-    def openai(self) -> list[dict[str, Any]]:
-        """As Chat Completions takes it."""
+    def openai(self) -> list[Any]:
+        """As Chat Completions takes it: dictionaries, which every SDK's own types accept."""
         return to_openai(self.messages)
 
-    def anthropic(self) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
+    def anthropic(self) -> tuple[str | list[Any], list[Any]]:
         """The system prompt and the messages as the Messages API takes them."""
         return to_anthropic(self.messages)
 

@@ -74,7 +74,9 @@ _LAZY = {
 }
 """Loaded when first used, because they load numpy."""
 
-__getattr__, __dir__ = load_lazily(globals(), _LAZY)
+if not TYPE_CHECKING:
+    # A type checker would take any name for one of the package.
+    __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AgentBase", "AsyncSQLAlchemyMemory", "AudioBlock", "Base64Source", "ContentBlock", "EmbeddingCacheBase",

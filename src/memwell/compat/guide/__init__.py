@@ -33,7 +33,9 @@ _LAZY = {
 }
 """Loaded when first used: a program that draws a plot does not load what reads documents."""
 
-__getattr__, __dir__ = load_lazily(globals(), _LAZY)
+if not TYPE_CHECKING:
+    # A type checker would take any name for one of the package.
+    __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "ConversationMemory", "IntelligentMemorySystem", "MemoryAugmentedLLM", "MultimodalMemory", "NeuralMemoryNetwork",

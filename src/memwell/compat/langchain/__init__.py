@@ -94,7 +94,9 @@ if TYPE_CHECKING:
 _LAZY = {"import_redis": "memwell.runtime.transfer.langchain", "import_sql": "memwell.runtime.transfer.langchain"}
 """Loaded when first used, because they take long to load."""
 
-__getattr__, __dir__ = load_lazily(globals(), _LAZY)
+if not TYPE_CHECKING:
+    # A type checker would take any name for one of the package.
+    __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AIMessage", "AnyMessage", "BaseChatMemory", "BaseChatMessageHistory", "BaseEntityStore", "BaseMemory",

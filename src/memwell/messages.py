@@ -202,8 +202,7 @@ def message(role: Role | str, content: Content, /, **fields: Any) -> Message:
 
     Raises ``InvalidInput`` for an unknown role.
     """
-    named = _SAME_ROLES.get(role, role) if isinstance(role, str) else role
-    return Message(cast(Role, named), _parts(content), **fields)
+    return Message(cast(Role, _SAME_ROLES.get(str(role), role)), _parts(content), **fields)
 
 
 _SAME_ROLES = {"user": Role.HUMAN, "assistant": Role.AI, "developer": Role.SYSTEM}

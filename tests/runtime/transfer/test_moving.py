@@ -693,7 +693,8 @@ def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
 
 
 def test_what_the_target_cannot_keep_is_refused(tmp_path: Path) -> None:
-    with MemoryBackend() as source, open_backend(single_url(tmp_path)) as target:
+    with SqliteBackend(tmp_path / "a.db") as source, open_backend(single_url(tmp_path)) as target:
         source.index.upsert([Record(id="r", text="tea", space=HOME)])
         with pytest.raises(Unsupported, match="keeps no records"):
             move(source, target)
+        assert source.watched() is None, "the same move would fail again"

@@ -27,6 +27,7 @@ from memwell.errors import (
     InvalidInput,
     NotFound,
     ReadOnlyStore,
+    Unsupported,
 )
 from memwell.messages import Message, encode_message
 from memwell.records import Record, Space, Thread, pack_half
@@ -172,7 +173,12 @@ class _Move:
         self._count_spaces()
         if not watched:
             return self._unwatched(sealed)
-        self._copy_spaces(strict=sealed)
+        try:
+            self._copy_spaces(strict=sealed)
+        except Unsupported:
+            # The target cannot hold it, so the move is not continued.
+            self._source.watch(None)
+            raise
         self._check_spaces(sealed=sealed)
         for _ in range(_PASSES):
             if self._catch_up(strict=sealed) <= _FEW:

@@ -23,6 +23,7 @@ from memwell.records import (
     as_space,
     as_vector,
     pack_half,
+    space_named,
     unpack_half,
 )
 from memwell.testing.strategies import ids, vectors
@@ -69,6 +70,29 @@ def test_a_space_has_some_segments_but_not_too_many():
     for bad in ((), "a" * 17):
         with pytest.raises(InvalidInput, match="segments"):
             Space(*bad)
+
+
+@pytest.mark.parametrize(
+    ("values", "space"),
+    [
+        (["acme/ann"], Space("acme", "ann")), (["acme", "ann"], Space("acme", "ann")), (["ann"], Space("ann")),
+        (['["a/b"]'], Space("a/b")), (["a/b", "c"], Space("a/b", "c")), (["[1]"], Space("[1]")), (["7"], Space("7")),
+    ],
+)  # fmt: skip
+def test_a_text_names_a_space_by_its_segments(values: list[str], space: Space):
+    assert space_named(values) == space
+
+
+@given(st.lists(st.text('a/[]",', min_size=1), min_size=1, max_size=3))
+def test_every_space_has_a_name(segments: list[str]):
+    space = Space(*segments)
+    assert space_named([space.encoded()]) == space
+
+
+def test_a_space_that_is_none_has_no_name():
+    for values in (["a//b"], ["[]"], ["/"], [""]):
+        with pytest.raises(InvalidInput):
+            space_named(values)
 
 
 def test_a_string_names_a_space_of_one_segment():

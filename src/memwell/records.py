@@ -83,6 +83,20 @@ def as_space(value: SpaceLike) -> Space:
     return Space(check_type(value, str, "a space must be a Space or a string"))
 
 
+def space_named(values: Sequence[str]) -> Space:
+    """The space that a command line or an address names: by a value for each segment, or by one with ``/`` in between.
+
+    One value may also be a JSON list of the segments, for a single segment that has a ``/``. Raises ``InvalidInput``.
+    """
+    if len(values) != 1:
+        return Space(*values)
+    [value] = values
+    try:
+        return Space(*msgspec.json.decode(value, type=list[str]))
+    except (msgspec.DecodeError, UnicodeError):
+        return Space(*value.split("/"))
+
+
 class Thread(msgspec.Struct, frozen=True):
     """The name of one conversation: a space and an id."""
 

@@ -263,6 +263,15 @@ def test_without_a_grace_the_old_token_ends_at_once(run: Run, grace: str):
             Keys(backend).check(first)
 
 
+def test_a_space_is_named_as_in_an_address(run: Run):
+    def made(*space: str) -> list[str]:
+        return json.loads(run("keys", "create", "phone", *space, "--json").out)["key"]["space"]
+
+    assert made("--space", "acme/ann") == made("--space", "acme", "--space", "ann") == ["acme", "ann"]
+    assert made("--space", '["acme/ann"]') == ["acme/ann"]
+    assert len(json.loads(run("keys", "list", "--space", "acme/ann", "--json").out)) == 2
+
+
 def test_programs_get_json(run: Run):
     made = json.loads(run("keys", "create", "phone", "--space", "acme", "--scope", "erase", "--json").out)
     assert made["key"]["space"] == ["acme"]

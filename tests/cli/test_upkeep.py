@@ -328,6 +328,13 @@ def test_a_seal_is_lifted(run: Run, tmp_path: Path):
     assert run("unseal", "nowhere.db").code == 1
 
 
+def test_a_move_that_was_given_up_leaves_no_watch(run: Run, tmp_path: Path):
+    with open_backend(tmp_path / "app.db") as store:
+        store.watch("killed")
+        assert "no longer notes what is written" in run("unseal", "app.db").out
+        assert store.watched() is None
+
+
 def test_what_would_destroy_something_is_refused(run: Run, tmp_path: Path):
     with open_backend(tmp_path / "other.db") as store:
         store.kv.put(ACME, "mine", 1)

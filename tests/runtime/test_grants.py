@@ -156,7 +156,8 @@ def test_a_grant_is_for_exactly_one_space(engine: memwell.Engine):
         lambda ann: ann.grant(Space("memwell", "grants")), lambda ann: ann.revoke("ann"),
         lambda ann: ann.revoke(None), lambda ann: ann.shared("ann"),
         lambda ann: ann.shared(Space("memwell", "grants")), lambda ann: ann.at(Space("memwell", "grants")),
-        lambda ann: ann.shared(3),
+        lambda ann: ann.shared(3), lambda ann: ann.grant(Space("bob", "memwell", "facts")),
+        lambda ann: ann.shared(Space("bob", "memwell", "facts")),
     ],
 )  # fmt: skip
 def test_bad_input_grants_nothing(engine: memwell.Engine, call: Callable[[Any], Any]):

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from msgspec.structs import replace
 
 from memwell.errors import MissingDependency
 from memwell.records import Space
+from memwell.runtime.remote.connection import Connection
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, READ, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import app as mcp_loading
@@ -484,6 +487,68 @@ def test_the_log_tells_when_a_good_key_is_refused(tenants: Tenants):
     assert refusals(tenants.run, spying) == [("memories", "not-granted", ANN, ())]
     tenants.run.ask("GET", "/v1/figures", token=looking, query={"whole": "true"})
     assert refusals(tenants.run, looking) == [("figures", "missing-scope", ANN, ())]
+
+
+def test_the_log_names_the_space_that_a_refused_key_tried(tenants: Tenants):
+    run = tenants.run
+    token = run.service.keys.create("curious", space=ANN, scopes=("read", "spaces"))[1]
+    assert run.ask("GET", "/v1/memories", token=token, query={"space": "acme/zoe"}).refusal == (403, "foreign-space")
+    assert refusals(run, token) == [("memories", "foreign-space", ANN, ())]
+    [entry] = [one for one in run.service.log.entries(limit=50).items if one.detail.get("code") == "foreign-space"]
+    assert entry.detail["tried"] == "acme/zoe"
+
+
+def test_a_key_that_asks_too_often_is_named_in_the_request_log(tmp_path: Any, caplog: pytest.LogCaptureFixture):
+    with running(tmp_path / "s.db") as run:
+        key, token = run.service.keys.create("slow", space=ANN, scopes=SCOPES, rate=1)
+        with caplog.at_level("INFO", logger="memwell.service"):
+            logging.getLogger("memwell.service").propagate = logging.getLogger("memwell").propagate = True
+            statuses = [run.ask("GET", "/v1/me", token=token).status for _ in range(3)]
+        assert statuses[-1] == 429
+        lines = [one.__dict__ for one in caplog.records if "429" in str(one.__dict__)]
+        assert lines
+        assert all(key.id in str(line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Host", "host"])
+def test_a_header_that_decides_who_asks_may_be_there_once(name: str, tenants: Tenants):
+    run = tenants.run
+    value = f"Bearer {run.token(ANN)}" if name == "Authorization" else "localhost"
+    head = f"GET /v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token(BEN)}\r\n{name}: {value}\r\n"
+    with socket.create_connection(("127.0.0.1", run.port), timeout=PATIENCE_S) as line:
+        line.sendall(head.encode() + b"Connection: close\r\n\r\n")
+        answer = line.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"ben" not in answer.lower().replace(b"benchmark", b"")
+
+
+def test_an_address_has_one_slash_between_its_parts(tenants: Tenants):
+    run = tenants.run
+    assert run.ask("GET", "/metrics").status == 200
+    for path in ("//metrics", "/metrics//", "//v1/me", "/v1//me"):
+        assert run.ask("GET", path).refusal == (404, "no-such-address"), path
+
+
+def test_a_space_is_named_the_same_way_everywhere(tenants: Tenants):
+    run = tenants.run
+    token = run.token(Space("ops"), SCOPES)
+    deep, _ = run.service.keys.create("deep", space=Space("a", "b"), scopes=("read",))
+    slashed, _ = run.service.keys.create("slashed", space=Space("a/b"), scopes=("read",))
+    for named, key in (("a/b", deep), (["a", "b"], deep), ('["a/b"]', slashed), ('["a","b"]', deep)):
+        found = run.ask("GET", "/v1/keys", token=token, query={"space": named}).json["items"]
+        assert [one["id"] for one in found] == [key.id], named
+        with Connection(f"http://127.0.0.1:{run.port}", key=token) as line:
+            assert line.at(key.space).call("me").key.space == key.space
+        assert tuple(run.ask("GET", "/v1/me", token=token, query={"space": named}).json["key"]["space"]) == key.space
+
+
+def test_a_cursor_that_is_none_is_refused(tenants: Tenants):
+    run = tenants.run
+    answer = run.ask("GET", "/v1/keys", query={"cursor": "zzz"})
+    assert answer.refusal == (422, "invalid-input")
+    assert "cursor" in answer.json["detail"]
+    first = run.ask("GET", "/v1/keys", query={"limit": 1}).json
+    assert run.ask("GET", "/v1/keys", query={"limit": 1, "cursor": first["next"]}).status == 200
 
 
 def test_the_log_tells_when_a_tool_is_refused(tenants: Tenants):

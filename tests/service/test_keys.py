@@ -80,6 +80,20 @@ def stored(backend: Backend) -> str:
     return " ".join(msgspec.json.encode(backend.kv.scan(space).items).decode() for space in spaces)
 
 
+def test_the_keys_that_reach_a_space_are_found_in_one_pass(
+    keys: Keys, backend: Backend, monkeypatch: pytest.MonkeyPatch
+):
+    above = [keys.create("above", space=Space(*ANN[:depth]), scopes=["read"])[0].id for depth in (1, 2)]
+    for other in (Space("acme", "annie"), ANN / "phone", Space("acme/ann")):
+        keys.create("other", space=other, scopes=["read"])
+    scans: list[Space] = []
+    scan = backend.kv.scan
+    monkeypatch.setattr(backend.kv, "scan", lambda space, **options: (scans.append(space), scan(space, **options))[1])
+    monkeypatch.setattr(backend.kv, "get", lambda *_: pytest.fail("no use is read"))
+    assert {key.id for key in keys.reaching(ANN)} == set(above)
+    assert scans == [SERVICE / "keys"]
+
+
 def test_a_token_opens_its_key(keys: Keys, clock: Clock):
     key, token = keys.create("phone", space=ANN, scopes=["write", "read", "write"], rate=600)
     assert key == Key(id=key.id, name="phone", space=ANN, scopes=("read", "write"), created=START, rate=600)

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell
+from memwell.compat.langchain import ConversationBufferWindowMemory
+from memwell.compat.langchain.histories import ThreadChatMessageHistory
 from memwell.errors import Conflict
 from memwell.history import History
-from memwell.messages import Message, ai, human, message
+from memwell.messages import Message, ToolCall, ai, human, message, tool_result
 from memwell.records import Space
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
+from memwell.strategies.compaction import Compaction
 from memwell.strategies.state import StrategyState
 
 
@@ -76,7 +81,7 @@ def test_only_new_messages_are_read(history: History, monkeypatch: pytest.Monkey
     monkeypatch.setattr(kind, "read", noted)
     assert [one.text for one in state.unread(state.read())] == ["0", "1", "2", "3", "4", "5"]
     assert len(state.unread(state.read())) == 6
-    assert seen == ["5"]
+    assert seen == ["4", "5"], "the last one that is held tells whether the store lost it"
 
 
 def test_values_move_with_the_state_or_not_at_all(history: History):
@@ -143,3 +148,46 @@ def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_nex
     assert state.read().fields == {}
     history.add(human("two"))
     assert state.read().fields == {}
+
+
+# A store that lost messages: a standby was promoted, or an older copy restored
+
+
+def lose_last(history: History, fresh: list[list[Message]], lost: list[Message], look: Callable[[], str]) -> str:
+    """What is shown of a conversation after its store lost the last messages, and got others."""
+    log, thread = history.log, history.thread
+    [before], places = log.threads(thread.space, ids=[thread.id]).items, log.places(thread)
+    log.append(thread, lost)
+    assert "lost" in look()
+    log.delete(thread)
+    log.restore(before, places)
+    for messages in fresh:
+        log.append(thread, messages)
+    shown = look()
+    assert "lost" not in shown
+    assert "lost" not in look()
+    return shown
+
+
+def used_tool(text: str) -> list[Message]:
+    return [human("look"), ai(tool_calls=[ToolCall(text, "see", {})]), tool_result(text, f"{text} {'word ' * 200}")]
+
+
+@pytest.mark.parametrize("fresh", [[], ["new"], ["new", "newer"]], ids=["none", "as many", "more"])
+@pytest.mark.parametrize("cache", ["state", "window", "previews"])
+def test_messages_that_a_store_lost_are_not_shown(cache: str, fresh: list[str]):
+    with memwell.open("memory:", embedder=None, work=False) as engine:
+        history = engine.thread("talk")
+        state = StrategyState(history, "test")
+        window = ConversationBufferWindowMemory(chat_memory=ThreadChatMessageHistory(history), k=9)
+        previews = Compaction(history, mode="compact", tool_tokens=10, preview_tokens=20)
+        said = used_tool if cache == "previews" else lambda text: [human(text)]
+        look = {
+            "state": lambda: str([one.text for one in state.unread(state.read())]),
+            "window": lambda: window.buffer_as_str,
+            "previews": lambda: str([one.parts for one in previews.recall()]),
+        }[cache]
+        history.log.append(history.thread, said("kept"))
+        look()
+        shown = lose_last(history, [said(text) for text in fresh], said("lost"), look)
+        assert all(text in shown for text in ("kept", *fresh))

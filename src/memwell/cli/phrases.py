@@ -286,6 +286,7 @@ _PHRASES = {
     "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),
     "plot_written": ("The picture is in {path}", "图片已写入 {path}"),
     "moving": ("Moving", "正在搬移"),
+    "moving_spaces": ("Spaces, copied and checked", "空间（复制、核对）"),
     "move_sealed": (
         "{source} is sealed: it can be read, and refuses every write. Let your programs open the target now.",
         "{source} 已封存：只能读取，拒绝一切写入。现在让程序改用目标存储。",
@@ -523,6 +524,10 @@ _PHRASES = {
     "unsealed": (
         "{store} takes writes again. It was sealed: {reason}. What is written to it from now on is in no copy.",
         "{store} 可以重新写入了。此前的封存原因：{reason}。从现在起写入的内容不在任何副本中。",
+    ),
+    "unwatched": (
+        "{store} was not sealed. It no longer notes what is written: the move that it did so for was given up.",
+        "{store} 没有封存。它不再记录写入：相应的搬移已放弃。",
     ),
     "not_sealed": ("{store} is not sealed. Nothing was done.", "{store} 没有封存。未做任何改动。"),
     # serve

@@ -25,7 +25,6 @@ from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, chat_model, existing, is_served, opened, read_only, space_of
 from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, visible
 from memwell.errors import ConfigurationError, FileError, InvalidInput, MissingDependency, NotFound, ReadOnlyStore
-from memwell.records import Space
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, OneTimeLink, id_in_token, without_tokens
 from memwell.service.logs import AuditLog, LogEntry, Verified
 from memwell.settings import Settings, load_settings
@@ -246,7 +245,7 @@ def list_command(
 ) -> None:
     """List the keys. Their tokens are not stored. 列出密钥；令牌本身不存储。"""
     with existing(store) as backend:
-        found = Keys(backend).all(Space(*space) if space else None)
+        found = Keys(backend).all(space_of(space) if space else None)
     if as_json:
         print_json(found)
     elif found:

@@ -17,7 +17,7 @@ import memwell
 from memwell.cli.phrases import say
 from memwell.errors import ConfigurationError, FileError, InvalidInput, ReadOnlyStore, SecretRefused
 from memwell.models.ports import ChatModel
-from memwell.records import DEFAULT_SPACE, Space
+from memwell.records import DEFAULT_SPACE, Space, space_named
 from memwell.runtime.jobs import REGISTRY
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
@@ -82,7 +82,8 @@ Store = Annotated[
     ),
 ]
 SpaceOption = Annotated[
-    list[str] | None, typer.Option("--space", help="The space, a segment each time it is given. 空间，逐段给出。")
+    list[str] | None,
+    typer.Option("--space", help="The space: acme/ann, or a segment each time. 空间，如 acme/ann，或逐段给出。"),
 ]
 
 
@@ -205,4 +206,4 @@ def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
 
 def space_of(segments: list[str] | None) -> Space:
     """The named space, or the default one."""
-    return Space(*segments) if segments else DEFAULT_SPACE
+    return space_named(segments) if segments else DEFAULT_SPACE

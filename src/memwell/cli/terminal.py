@@ -161,15 +161,22 @@ def print_json(value: Any) -> None:
 @contextmanager
 def progress_bar(label: str) -> Generator[Callable[[int, int | None], None]]:
     """A progress bar: gives a function that takes how much is done and of how much, or None."""
+    with progress_bars(label) as [tell]:
+        yield tell
+
+
+@contextmanager
+def progress_bars(*labels: str) -> Generator[list[Callable[[int, int | None], None]]]:
+    """Progress bars below each other, with a function for each."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        task = bars.add_task(label, total=None)
 
-        def tell(done: int, total: int | None) -> None:
-            bars.update(task, completed=done, total=total)
+        def bar(label: str) -> Callable[[int, int | None], None]:
+            task = bars.add_task(label, total=None)
+            return lambda done, total: bars.update(task, completed=done, total=total)
 
-        yield tell
+        yield [bar(label) for label in labels]
 
 
 # Tables of conversations, memories and facts for the terminal.

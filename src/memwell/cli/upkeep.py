@@ -39,6 +39,7 @@ from memwell.cli.terminal import (
     one_line,
     print_json,
     progress_bar,
+    progress_bars,
     visible,
     warn,
 )
@@ -215,10 +216,11 @@ def move_command(
     with (
         open_backend(source, settings=_own_secret(source, exists=True)) as here,
         open_backend(target, settings=_own_secret(target)) as there,
-        progress_bar(say("moving")) as progress,
+        progress_bars(say("moving_spaces"), say("moving")) as [spaces, progress],
     ):
+        reason = f"moved to {without_secrets(target)}"
         try:
-            done = move(here, there, seal=seal, reason=f"moved to {without_secrets(target)}", progress=progress)
+            done = move(here, there, seal=seal, reason=reason, progress=progress, spaces=spaces)
         except MoveRefused as error:
             raise ConfigurationError(say(f"move_{error.code}")) from error
         durable, lost = there.durable, here.encrypted and not there.encrypted
@@ -265,6 +267,12 @@ def unseal_command(
         reason = backend.facts().get("sealed")
         if reason is not None:
             backend.seal(None)
+        watched = backend.watched() is not None
+        if watched:
+            backend.watch(None)
+    if watched and reason is None:
+        console().print(say("unwatched", store=one_line(without_secrets(store))))
+        return
     named = one_line(without_secrets(store))
     said = say("not_sealed", store=named) if reason is None else say("unsealed", store=named, reason=one_line(reason))
     console().print(said)

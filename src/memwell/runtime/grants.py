@@ -29,6 +29,7 @@ from memwell.longterm.recall import Recalled, looking
 from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
+from memwell.storage.arguments import domain
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.storage.scrubbing import SCRUBS
 from memwell.values import as_utc, check_flag, shown
@@ -199,7 +200,7 @@ def _two(owner: SpaceLike, to: SpaceLike) -> tuple[Space, Space]:
     if first == second:
         raise InvalidInput(f"{first!r} needs no grant for its own memory")
     for space in (first, second):
-        if space[: len(GRANTS)] in OWN_SPACES:
+        if space[: len(GRANTS)] in OWN_SPACES or domain(space) != space:
             raise InvalidInput(f"the space {space!r} is memwell's own; it is not shared")
     return first, second
 

@@ -21,7 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
 from memwell.errors import Busy, InvalidInput, MemwellError
-from memwell.records import DEFAULT_SPACE
+from memwell.records import DEFAULT_SPACE, Space, space_named
 from memwell.runtime.metrics import Kind
 from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.wire.codec import Key, http_problem, problem_of
@@ -137,13 +137,15 @@ _UNKNOWN = Operation(name="unknown", method="GET", path="/", scope=ANYONE, tag="
 class _Seen:
     """What is known of a request so far, for metrics and the request log."""
 
-    __slots__ = ("begun", "code", "id", "key", "route", "speaker", "started", "status")
+    __slots__ = ("begun", "code", "id", "key", "named", "route", "speaker", "started", "status")
 
     def __init__(self) -> None:
         self.id = secrets.token_hex(8)
         self.begun = time.perf_counter()
         self.route = _UNKNOWN
         self.key: Key | None = None
+        self.named: Space | None = None
+        """The space that it names in its address."""
         self.speaker: str | None = None
         self.code = ""
         self.status = 500
@@ -252,6 +254,7 @@ class App:
     async def _response(self, request: Request, seen: _Seen, send: Send) -> Response | None:
         """The answer, or None when it was sent already."""
         try:
+            self._access.check_headers(request)
             # What asks for the health of a pod or a machine names it as it likes, and learns no more than that it answers.
             if not _raw_path(request).startswith(b"/health/"):
                 self._access.check_host(request)
@@ -276,7 +279,8 @@ class App:
         if answered.code in _LOGGED_REFUSALS:
             # The origin is checked before the address.
             route = self._meant(request) if seen.route is _UNKNOWN else seen.route
-            self._access.note_refusal(request, route.name, seen.code, seen.key)
+            tried = "" if seen.named is None or seen.code != "foreign-space" else "/".join(seen.named)
+            self._access.note_refusal(request, route.name, seen.code, seen.key, tried)
         if answered.failed is not None:
             logs.failure(seen.id, seen.route.name, answered.failed)
         return self._response_of(answered, request, seen)
@@ -301,7 +305,7 @@ class App:
         seen.route = found
         key = _NO_KEY
         if found.scope != ANYONE:
-            key = seen.key = await self._key_of(request)
+            key = await self._key_of(request, seen)
         query = _query(request)
         named = [] if "space" in getattr(found.takes, "__struct_fields__", ()) else query.pop("space", [])
         call = self._call(seen, found, key, named, path, from_page=PAGE_HEADER in request.headers)
@@ -328,9 +332,9 @@ class App:
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
 
-    async def _key_of(self, request: Request) -> Key:
+    async def _key_of(self, request: Request, seen: _Seen) -> Key:
         """The valid key of a request. Raises ``AccessDenied``, and ``Busy`` when it is used too often."""
-        key = await self._access.key_of(request)
+        key = seen.key = await self._access.key_of(request)
         self._starts.know(request, _tenant(key))
         self.service.rates.check(key)
         return key
@@ -348,7 +352,8 @@ class App:
         """The call of a key, in its space or the one that the request names: by segments, or once with ``/`` in between."""
         key = caller
         if named and caller is not _NO_KEY:
-            key = in_space(caller, named[0].split("/") if len(named) == 1 else named)
+            seen.named = space_named(named)
+            key = in_space(caller, seen.named)
         return Call(self.service, route, key, path, id=seen.id, from_page=from_page, caller=caller)
 
     @contextmanager
@@ -417,7 +422,7 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = await self._key_of(request)
+        key = await self._key_of(request, seen)
         query = _query(request)
         call = self._call(seen, _MCP, key, query.pop("space", []), {})
         if query:

@@ -364,9 +364,8 @@ def _expect_no_body(asked: RequestData) -> None:
 
 def _drop_kept_answers(call: Call) -> None:
     """Drop the stored answers of a space, which may hold erased texts."""
-    for depth in range(1, len(call.space) + 1):
-        for key in call.service.keys.all(Space(*call.space[:depth])):
-            call.service.once.drop_bodies(_kept_under(key, call.space))
+    for key in call.service.keys.reaching(call.space):
+        call.service.once.drop_bodies(_kept_under(key, call.space))
 
 
 def _kept_under(key: Key, space: Space) -> str:

@@ -94,7 +94,7 @@ class Router:
 
         Raises ``InvalidInput`` for a segment that is not UTF-8.
         """
-        parts = raw_path.split(b"?", 1)[0].strip(b"/").split(b"/")
+        parts = raw_path.split(b"?", 1)[0].removeprefix(b"/").removesuffix(b"/").split(b"/")
         for node, path in self._ends(self._root, [_decoded(part) for part in parts], {}):
             if node.routes:
                 return node.routes.get(method), path, tuple(node.routes)
@@ -382,6 +382,13 @@ class AccessCheck:
         """Stop checking keys."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
+    @staticmethod
+    def check_headers(request: Request) -> None:
+        """Raises ``RefusedRequest`` for two of a header that decides who asks: a proxy may have read the other one."""
+        for name in ("Authorization", "Host"):
+            if len(request.headers.getlist(name)) > 1:
+                raise RefusedRequest(http_problem("malformed", f"the header {name} may be there once"))
+
     def check_host(self, request: Request) -> None:
         """Raises ``RefusedRequest`` for the name of another host.
 
@@ -432,8 +439,8 @@ class AccessCheck:
         # Not on the event loop: a write may wait for others.
         self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
 
-    def note_refusal(self, request: Request, action: str, code: str, key: Key | None) -> None:
-        """Log in the audit log that a key, or a page without a key, was refused."""
+    def note_refusal(self, request: Request, action: str, code: str, key: Key | None, tried: str = "") -> None:
+        """Log in the audit log that a key, or a page without a key, was refused, and the space that it named."""
         known = self._key_quietly(request) if key is None else key
         self._service.log.refuse(
             action,
@@ -441,6 +448,7 @@ class AccessCheck:
             key=None if known is None else known.id,
             space=None if known is None else known.space,
             address=request.client.host if request.client else "",
+            tried=tried,
             later=self._later,
         )
 

@@ -18,7 +18,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -241,6 +241,9 @@ class Keys:
         Raises ``InvalidInput`` for a limit below 1, or a cursor that is none.
         """
         where = None if space is None else {"space": as_space(space).encoded()}
+        if cursor is not None and _ID.fullmatch(cursor) is None:
+            # Not shown: it may be a token.
+            raise InvalidInput("this is no cursor; take 'next' of the page before")
         found = self._kv.scan(_KEYS, where=where, limit=limit, cursor=cursor)
         return Page([self._with_use(_read(entry).key) for entry in found.items], found.next)
 
@@ -248,6 +251,12 @@ class Keys:
         """All of them; oldest first."""
         keys = paged(lambda cursor: self.page(space, limit=_PAGE, cursor=cursor))
         return sorted(keys, key=lambda key: (key.created, key.id))
+
+    def reaching(self, space: Space) -> list[Key]:
+        """The keys of a space and of those above it, without their uses; in one pass over all keys."""
+        paths = [Space(*space[:depth]).encoded() for depth in range(1, len(space) + 1)]
+        found = paged(lambda cursor: self._kv.scan(_KEYS, where={"space": {"$in": paths}}, limit=_PAGE, cursor=cursor))
+        return [_read(entry).key for entry in found]
 
     def note_use(self, key: Key) -> None:
         """Note that a key was used now. ``write_uses`` stores it later, outside of requests."""
@@ -365,12 +374,12 @@ def _checked_space(space: SpaceLike) -> Space:
     return checked
 
 
-def in_space(key: Key, segments: Sequence[str]) -> Key:
+def in_space(key: Key, space: Space) -> Key:
     """The key, for a request that names a space. A key that may administrate looks into any space, and changes nothing.
 
     Raises ``AccessDenied`` (``foreign-space``) when the key may not go there, ``InvalidInput`` for what is no space.
     """
-    named = _checked_space(Space(*segments))
+    named = _checked_space(space)
     if named == key.space:
         return key
     # By segments: "app/user-17" is below "app", and "apple" is not.

@@ -125,16 +125,18 @@ class AuditLog:
         key: str | None = None,
         space: Space | None = None,
         address: str = "",
+        tried: str = "",
         later: Callable[[Callable[[], object]], object] = lambda work: work(),
     ) -> bool:
         """Log a refusal, and return whether it was logged: not when the key, or the address, had too many of late.
 
-        ``later`` runs the write, for a caller that must not wait.
+        ``tried`` is the space that the key may not name. ``later`` runs the write, for a caller that must not wait.
         """
         unnoted = self._refusals.count(key or address)
         if unnoted is None:
             return False
-        detail: dict[str, str | int] = {"code": code, **({"unnoted": unnoted} if unnoted else {})}
+        detail: dict[str, str | int] = {"code": code}
+        detail |= {name: one for name, one in (("tried", tried), ("unnoted", unnoted)) if one}
         later(lambda: self.append(action, key=key, space=space, outcome="refused", detail=detail))
         return True
 

@@ -41,7 +41,7 @@ from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
 from memwell.longterm.statements import name_key
 from memwell.messages import Message
-from memwell.records import Page, Space, paged
+from memwell.records import Page, Space, paged, space_named
 from memwell.runtime.engine import Engine, is_said
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.metrics import exposition, figures_of
@@ -99,7 +99,7 @@ def _metrics(call: Call) -> File:
 
 @handles("keys")
 def _keys(call: Call, asked: codec.ListKeys) -> Page[codec.Key]:
-    space = None if asked.space is None else Space(*asked.space)
+    space = None if asked.space is None else space_named(asked.space)
     return call.service.keys.page(space, limit=asked.limit, cursor=asked.cursor)
 
 

@@ -539,6 +539,20 @@ class Blobs(ABC):
     ascan = asyncify(scan)
 
 
+class Written(NamedTuple):
+    """A note of ``Backend.watch``: something was stored, changed or deleted."""
+
+    space: Space
+    part: str
+    """``entries``, ``records``, ``threads`` or ``blobs``."""
+    key: str
+    """The key of the entry, the id of the record or of the thread, the digest of the blob."""
+    number: int = -1
+    """The number of a record that was not there before; a record with a higher one comes behind it."""
+    version: int = 0
+    """Another one after every write."""
+
+
 ENCRYPTED: Final = b"MWE1"
 """The begin of an encrypted file. Its last character stands for the parameters of scrypt."""
 
@@ -652,6 +666,25 @@ class Backend(Closing, ABC):
         ``BackendError``.
         """
         raise unsupported("seal")
+
+    def watch(self, name: str | None) -> bool:
+        """Note from now on what every process writes, until ``watch(None)``; False where the store cannot.
+
+        A watch of another name that was begun before ends, with its notes. Inside a transaction of its own it raises
+        ``BackendError``.
+        """
+        return False
+
+    def watched(self) -> str | None:
+        """The name of the watch that notes what is written, or None."""
+        return None
+
+    def written(self, part: str, *, after: Written | None = None, limit: int = 100) -> list[Written]:
+        """The notes about one part behind ``after``: by space, number and key. Each write renews the note."""
+        return []
+
+    def drop_written(self, notes: Sequence[Written]) -> None:
+        """Drop notes, except those that were renewed since they were read."""
 
     def notify(self, topic: str) -> None:
         """Notify the listeners in all processes, where the store can."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Literal, cast, get_args
@@ -24,7 +25,7 @@ from memwell.messages import Message, Role, Text, ToolResult, human
 from memwell.models.ports import ChatModel
 from memwell.records import Thread
 from memwell.storage.parts import MAX_INDEX
-from memwell.storage.protocols import MessageLog
+from memwell.storage.protocols import MessageLog, ThreadInfo
 from memwell.strategies.base import Strategy, TokenWindow, checked_history
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
@@ -409,6 +410,8 @@ class _PreviewingLog:
         self._previews = previews
         self._known: dict[int, Message] = {}
         self._known_of: tuple[Any, ...] = ()
+        self._seen: tuple[int, datetime | None] = (0, None)
+        """The next index of the conversation when it was last read, and the time of its newest message."""
 
     def read(
         self,
@@ -420,7 +423,7 @@ class _PreviewingLog:
         before: int | None = None,
         ids: Iterable[str] | None = None,
     ) -> list[Message]:
-        self._forget_if_edited(thread)
+        self._forget_if_changed(thread)
         if ids is not None or not self._known:
             found = self._log.read(thread, last=last, first=first, after=after, before=before, ids=ids)
             return [self.shown(message) for message in found]
@@ -470,11 +473,22 @@ class _PreviewingLog:
         """Whether a message that was read here has a preview."""
         return message.index is not None and self._known.get(message.index) is message
 
-    def _forget_if_edited(self, thread: Thread) -> None:
+    def _forget_if_changed(self, thread: Thread) -> None:
+        """Clear the cache after an edit, or when the store lost messages, so that others have their places."""
         info = next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
         now = () if info is None else (thread, info.created, info.edits)
-        if now != self._known_of:
+        if now != self._known_of or (info is not None and not self._goes_on(info)):
             self._known, self._known_of = {}, now
+        self._seen = (0, None) if info is None else (info.next, info.updated)
+
+    def _goes_on(self, info: ThreadInfo) -> bool:
+        next_, updated = self._seen
+        if not self._known or (info.next, info.updated) == self._seen:
+            return True
+        if info.next <= next_:
+            return False
+        self._known = {index: one for index, one in self._known.items() if index < next_}
+        return [one.time for one in self._log.read(info.thread, before=next_, last=1)] in ([updated], [])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)

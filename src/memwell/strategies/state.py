@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -51,6 +52,8 @@ class StoredState(msgspec.Struct, frozen=True):
     """The number of its last round at that time."""
     edits: int = 0
     """How often its messages had been edited by then."""
+    updated: datetime | None = None
+    """When its newest message was written."""
 
 
 class StrategyState:
@@ -96,7 +99,14 @@ class StrategyState:
         info = self._history.info()
         version = 0 if entry is None else entry.version
         next_, last_round, edits = (info.next, info.rounds, info.edits) if info else (0, 0, 0)
-        blank = StoredState(version=version, born=self._born(info), next=next_, last_round=last_round, edits=edits)
+        blank = StoredState(
+            version=version,
+            born=self._born(info),
+            next=next_,
+            last_round=last_round,
+            edits=edits,
+            updated=None if info is None else info.updated,
+        )
         if entry is None:
             return blank
         kept = msgspec.convert(entry.value, StoredState)
@@ -145,15 +155,15 @@ class StrategyState:
     def unread(self, held: StoredState, before: int | None = None, *, most: int = AT_ONCE) -> list[Message]:
         """The next unprocessed messages, at most ``most``.
 
-        Plain ones are held: until a message is edited, only the new ones are read.
+        Plain ones are held: until a message is edited, or the store lost some, only the new ones are read.
         """
         end = held.next if before is None else min(before, held.next)
-        known = self._known(held)
-        new, after = list[Message](), next_index(known) if known else held.upto
-        if after < end and len(known) < most:
-            new = self._history.log.read(self._history.thread, after=after - 1, before=before, first=most - len(known))
-            if held.born is not None and new and new[0].index == after and are_plain(new):
-                self._held = (held.born, held.edits, [*known, *new])
+        known, new = self._continued(self._known(held), held.next, before, most)
+        if not known and held.upto < end:
+            new = self._history.log.read(self._history.thread, after=held.upto - 1, before=before, first=most)
+        after = next_index(known) if known else held.upto
+        if held.born is not None and new and new[0].index == after and are_plain(new):
+            self._held = (held.born, held.edits, [*known, *new])
         # The metadata of a message can be changed, so every reader gets its own.
         return [
             msgspec.structs.replace(one, metadata={})
@@ -165,7 +175,21 @@ class StrategyState:
         """The held messages from the first unprocessed one on."""
         born, edits, messages = self._held
         known = [one for one in messages if (one.index or 0) >= held.upto]
-        return known if (born, edits) == (held.born, held.edits) and known and known[0].index == held.upto else []
+        if (born, edits) != (held.born, held.edits) or not known or known[0].index != held.upto:
+            return []
+        return known if are_last(known, held.next, held.updated) else []
+
+    def _continued(
+        self, known: list[Message], end: int, before: int | None, most: int
+    ) -> tuple[list[Message], list[Message]]:
+        """The held messages and those behind them; none are held any more if the store lost the last of them."""
+        if not known or next_index(known) == end:
+            return known, []
+        limit = None if before is None else max(before, next_index(known))
+        left = max(most - len(known), 0)
+        read = partial(self._history.log.read, self._history.thread, before=limit, first=left + 1)
+        new = read(after=next_index(known) - 2)
+        return (known, new[1:]) if follow(known, new) else ([], [])
 
     # Values of the strategy, one for each key, so that changing one costs the same however many there are
 
@@ -229,6 +253,20 @@ def are_plain(messages: list[Message]) -> bool:
             for one in messages
         )
     )
+
+
+# A store can lose the last messages of a conversation, by a failover or a restored copy, and others take their places. The
+# last message that is held tells: a message of the same place in another history has another id and another time.
+
+
+def are_last(held: list[Message], end: int, updated: datetime | None) -> bool:
+    """Whether held messages may be those of a conversation with this next index, whose newest message has this time."""
+    return next_index(held) < end or (next_index(held) == end and held[-1].time == updated)
+
+
+def follow(held: list[Message], read: list[Message]) -> bool:
+    """Whether messages that were read from the last held one on are of the same history."""
+    return bool(read) and (read[0].index, read[0].id, read[0].time) == (held[-1].index, held[-1].id, held[-1].time)
 
 
 def next_index(messages: list[Message]) -> int:

@@ -240,6 +240,148 @@ def test_a_finished_move_goes_on_when_its_seal_was_lifted(pair: tuple[Backend, B
     assert_same(source, target)
 
 
+# The stop: what is read and written while the source is sealed
+
+
+def when_sealing(source: Backend, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something right before a move seals its source."""
+    seal = source.seal
+
+    def acting(reason: str | None) -> None:
+        if reason is not None:
+            act()
+        seal(reason)
+
+    monkeypatch.setattr(source, "seal", acting)
+
+
+def change_a_little(source: Backend) -> None:
+    space = Space("user", "1")
+    source.kv.put(space, "k3", "changed")
+    source.kv.delete(space, "k4")
+    source.index.delete(space, ["r2", "r9"])
+    source.index.upsert([Record(id=f"r{n}", text="again", space=space, vector=[2.0, n, 1.0]) for n in (300, 2, 5)])
+    source.log.append(Thread(space, "t1"), [human("one more")])
+    source.log.edit(Thread(space, "t2"), {1: ai("edited again")})
+    source.log.delete(Thread(space, "t3"))
+    source.blobs.put(space, b"new")
+    source.kv.put(Space("newcomer"), "k", 1)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_while_sealed_only_what_was_written_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = str(tmp_path / "a.db") if kind == "sqlite" else store_url(tmp_path)
+    with open_backend(url) as source, SqliteBackend(tmp_path / "b.db") as target:
+        fill(source)
+        read: list[str] = []
+
+        def spy(store: Backend, part: str, name: str) -> None:
+            called = getattr(getattr(store, part), name)
+
+            def spied(*args: Any, **options: Any) -> Any:
+                found = called(*args, **options)
+                if options.get("limit") != 1:
+                    read.append(f"{part}.{name} {options.get('ids')} {len(getattr(found, 'items', found))}")
+                return found
+
+            monkeypatch.setattr(getattr(store, part), name, spied)
+
+        def act() -> None:
+            change_a_little(source)
+            for store in (source, target):
+                for part, name in (("kv", "scan"), ("index", "scan"), ("log", "places"), ("blobs", "scan")):
+                    spy(store, part, name)
+                monkeypatch.setattr(store, "spaces", lambda **_: pytest.fail("all spaces are listed while sealed"))
+
+        when_sealing(source, monkeypatch, act)
+        moved = move(source, target, seal=True)
+        monkeypatch.undo()
+        scans = [one for one in read if ".scan" in one]
+        assert all(int(one.rpartition(" ")[2]) == 0 for one in scans), "only an empty space is looked through"
+        places = sum(int(one.rpartition(" ")[2]) for one in read if ".places" in one)
+        assert places <= 3 * (1 + 20 + 20), "what was appended, and the edited and the deleted conversation"
+        assert source.watched() is None
+        assert_same(source, target)
+        assert (moved.spaces, moved.checksum) == (4, total_of(target).hexdigest())
+        kept = [one.id for one in target.index.scan(Space("user", "1"), limit=1000).items]
+        assert kept == [one.id for one in source.index.scan(Space("user", "1"), limit=1000).items]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_whatever_is_written_before_the_seal_is_in_the_copy(kind: str, tmp_path: Path) -> None:
+    @given(st.lists(writes(), max_size=12), st.lists(writes(), max_size=12), st.integers(1, 3))
+    @settings(max_examples=15 if kind == "sqlite" else 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def check(before: list[StoreCall], late: list[StoreCall], page: int) -> None:
+        folder = tmp_path / new_id()
+        folder.mkdir()
+        url = str(folder / "a.db") if kind == "sqlite" else store_url(folder)
+        with open_backend(url) as source, MemoryBackend() as target, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(steps, "_PAGE", page)
+            for operation in before:
+                outcome(operation, source)
+            when_sealing(source, patch, lambda: [outcome(operation, source) for operation in late])
+            moved = move(source, target, seal=True)
+            assert answers(target) == answers(source)
+            found = total_of(target)
+            assert (moved.checksum, moved.spaces, moved.internal) == (found.hexdigest(), found.spaces, found.internal)
+            assert moved.records == found.counts["records"]
+
+    check()
+
+
+def test_a_copy_that_differs_is_noticed_while_sealed(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+
+    def act() -> None:
+        source.kv.put(HOME, "late", 1)
+        monkeypatch.setattr(target.kv, "restore", lambda *_: None)
+
+    when_sealing(source, monkeypatch, act)
+    with pytest.raises(BackendError, match="entries of Space"):
+        move(source, target, seal=True)
+    assert source.facts()["sealed"] is None
+
+
+def test_a_move_killed_while_it_catches_up_checks_everything_again(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    fill(source, spaces=2)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def act() -> None:
+        change_a_little(source)
+        monkeypatch.setattr(target.blobs, "put", killed)
+        # As if nothing could be cleaned up.
+        monkeypatch.setattr(source, "seal", killed)
+
+    seal = source.seal
+    when_sealing(source, monkeypatch, lambda: (act(), seal("moved")))
+    with pytest.raises(KeyboardInterrupt):
+        move(source, target, seal=True)
+    monkeypatch.undo()
+    assert source.facts()["sealed"] is not None
+    assert source.watched() is not None
+    moved = move(source, target)
+    assert (moved.sealed, moved.checksum) == (True, total_of(target).hexdigest())
+    assert_same(source, target)
+
+
+def test_a_second_move_of_one_source_ends_the_first(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+    when_sealing(source, monkeypatch, lambda: source.watch("another"))
+    with pytest.raises(BackendError, match="another move"):
+        move(source, target, seal=True)
+
+
 def assert_moves_on(store: Backend) -> None:
     with MemoryBackend() as third:
         move(store, third)
@@ -258,7 +400,7 @@ def test_a_move_that_fails_lifts_its_seal(pair: tuple[Backend, Backend], monkeyp
     def and_then(reason: str | None) -> None:
         seal(reason)
         if reason is not None:
-            monkeypatch.setattr(target.kv, "scan", fail)
+            monkeypatch.setattr(target.kv, "put", fail)
 
     monkeypatch.setattr(source, "seal", and_then)
     with pytest.raises(BackendError, match="network"):
@@ -336,6 +478,49 @@ def test_what_was_copied_is_not_copied_again(
         before = now
     moved = move(source, target)
     assert moved.copied <= things(source) - before + 1
+    assert_same(source, target)
+
+
+def test_a_killed_move_goes_on_behind_the_spaces_that_were_done(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    monkeypatch.setattr(steps, "_NOTE_EVERY", 1)
+    fill(source, spaces=6)
+    read: list[Space] = []
+    scan = source.index.scan
+
+    def spied(space: Space, **options: Any) -> Any:
+        if not read or read[-1] != space:
+            read.append(space)
+        return scan(space, **options)
+
+    monkeypatch.setattr(source.index, "scan", spied)
+    done: list[tuple[int, int | None]] = []
+
+    def stop_at(last: int) -> Callable[[int, int | None], None]:
+        def tell(number: int, of: int | None) -> None:
+            done.append((number, of))
+            if number == last:
+                raise _Stop
+
+        return tell
+
+    users = [Space("user", str(number)) for number in range(6)]
+    with pytest.raises(_Stop):
+        move(source, target, spaces=stop_at(4))
+    # What is written now is noted by the watch, which goes on without the move.
+    source.kv.put(users[0], "meanwhile", 1)
+    read.clear()
+    with pytest.raises(_Stop):
+        move(source, target, spaces=stop_at(9))
+    assert read == [*users[3:], *users[:3]]
+    read.clear()
+    done.clear()
+    assert move(source, target, seal=True, spaces=stop_at(99)).sealed
+    assert read == users[2:]
+    assert done[-1] == (12, 12)
+    monkeypatch.undo()
     assert_same(source, target)
 
 
@@ -508,7 +693,8 @@ def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
 
 
 def test_what_the_target_cannot_keep_is_refused(tmp_path: Path) -> None:
-    with MemoryBackend() as source, open_backend(single_url(tmp_path)) as target:
+    with SqliteBackend(tmp_path / "a.db") as source, open_backend(single_url(tmp_path)) as target:
         source.index.upsert([Record(id="r", text="tea", space=HOME)])
         with pytest.raises(Unsupported, match="keeps no records"):
             move(source, target)
+        assert source.watched() is None, "the same move would fail again"

@@ -5,17 +5,23 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import memwell
+from memwell.compat.langchain import ConversationBufferWindowMemory
+from memwell.compat.langchain.histories import ThreadChatMessageHistory
 from memwell.errors import BackendUnavailable
 from memwell.longterm.snapshot_cache import Snapshots
-from memwell.messages import human
+from memwell.messages import ToolCall, ai, human, tool_result
 from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
+from memwell.storage.protocols import Backend
+from memwell.strategies.compaction import Compaction
+from memwell.strategies.state import StrategyState
 from tests.engines.postgres import Server
 from tests.engines.starting import wait_until
 
@@ -104,29 +110,75 @@ def copied(source: Path, place: Path) -> None:
     subprocess.run(["cp", "-a", str(source), str(place)], check=True)
 
 
+def with_lost_writes(mortal: Server, lose: Callable[[], None]) -> None:
+    """Do something that a standby does not get, and promote the standby."""
+    mortal.stop()
+    copied(mortal.data, mortal.folder / "standby")
+    mortal.start()
+    lose()
+    mortal.stop()
+    copied(mortal.folder / "standby", mortal.data)
+    (mortal.data / "standby.signal").touch()
+    mortal.start()
+    with mortal.admin() as connection:
+        assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
+
+
 @pytest.mark.parametrize("fresh", [["new"], ["new", "newer"]], ids=["as many", "more"])
 def test_a_promoted_standby_that_lost_writes_is_noticed(mortal: Server, fresh: list[str]):
     space, url = Space("lost"), mortal.url(schema=f"lost{len(fresh)}")
     settings = Settings(connect_timeout_s=20.0)
     with PostgresBackend(url, settings=settings) as backend:
         backend.index.upsert([Record(id="kept", text="kept", space=space)])
-        mortal.stop()
-        copied(mortal.data, mortal.folder / "standby")
-        mortal.start()
-        backend.index.upsert([Record(id="lost", text="lost", space=space)])
-        snapshots, state = Snapshots(backend.index), backend.index.info(space).state
-        with snapshots.of(space) as held:
-            assert "lost" in held.snapshot
-        mortal.stop()
-        copied(mortal.folder / "standby", mortal.data)
-        (mortal.data / "standby.signal").touch()
-        mortal.start()
-        with mortal.admin() as connection:
-            assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
+        snapshots = Snapshots(backend.index)
+        states: list[int] = []
+
+        def lose() -> None:
+            backend.index.upsert([Record(id="lost", text="lost", space=space)])
+            states.append(backend.index.info(space).state)
+            with snapshots.of(space) as held:
+                assert "lost" in held.snapshot
+
+        with_lost_writes(mortal, lose)
         with PostgresBackend(url, settings=settings) as other:
             other.index.upsert([Record(id=id_, text=id_, space=space) for id_ in fresh])
-        assert backend.index.changes(space, state).whole
+        assert backend.index.changes(space, states[0]).whole
         with snapshots.of(space) as held:
             assert "lost" not in held.snapshot
             assert all(id_ in held.snapshot for id_ in ("kept", *fresh))
         assert not backend.index.changes(space, backend.index.info(space).state).whole
+
+
+@pytest.mark.parametrize("fresh", [[], ["new"], ["new", "newer"]], ids=["none", "as many", "more"])
+def test_no_conversation_is_shown_with_messages_that_a_standby_lost(mortal: Server, fresh: list[str]):
+    url, settings = mortal.url(schema=f"talk{len(fresh)}"), Settings(connect_timeout_s=20.0)
+    with memwell.open(url, embedder=None, work=False, settings=settings) as engine:
+        home = engine.at(HOME)
+        talk, tools = home.thread("talk"), home.thread("tools")
+        buffer = ConversationBufferWindowMemory(chat_memory=ThreadChatMessageHistory(talk), k=9)
+        state = StrategyState(talk, "test")
+        previews = Compaction(tools, mode="compact", tool_tokens=10, preview_tokens=20)
+
+        def shown() -> list[str]:
+            window = str([one.parts for one in previews.recall()])
+            return [buffer.buffer_as_str, " ".join(one.text for one in state.unread(state.read())), window]
+
+        def say(store: Backend, text: str) -> None:
+            store.log.append(talk.thread, [human(text)])
+            result = tool_result(text, f"{text} {'word ' * 200}")
+            store.log.append(tools.thread, [human("look"), ai(tool_calls=[ToolCall(text, "look", {})]), result])
+
+        say(engine.backend, "kept")
+        assert all("kept" in text for text in shown())
+
+        def lose() -> None:
+            say(engine.backend, "lost")
+            assert all("lost" in text for text in shown())
+            assert "…" in shown()[2]
+
+        with_lost_writes(mortal, lose)
+        with PostgresBackend(url, settings=settings) as other:
+            for text in fresh:
+                say(other, text)
+        assert [text for text in shown() if "lost" in text] == []
+        assert all(text in one for text in ("kept", *fresh) for one in shown())

@@ -139,6 +139,25 @@ def test_what_was_deleted_is_not_left_in_the_files_of_the_server(mortal: Server,
         assert in_files(b"a-songbird")
 
 
+def test_a_rewrite_that_began_before_a_deletion_does_not_count(mortal: Server, tmp_path: Path):
+    """It writes what was there when it began."""
+    with RedisBackend(url_of(mortal, tmp_path)) as store:
+        for number in range(20):
+            store.kv.put(Space("home", str(number)), "key", f"a-parakeet {number}")
+        ask(mortal.port, "CONFIG", "SET", "rdb-key-save-delay", "20000")
+        try:
+            ask(mortal.port, "BGREWRITEAOF")
+            wait_until(lambda: b"aof_rewrite_in_progress:1" in ask(mortal.port, "INFO", "persistence"), "no rewrite")
+            for number in range(20):
+                store.kv.delete(Space("home", str(number)), "key")
+        finally:
+            ask(mortal.port, "CONFIG", "SET", "rdb-key-save-delay", "0")
+        store.scrub()
+        files = [file.read_bytes() for file in mortal.folder.rglob("*.aof") if file.is_file()]
+        assert files
+        assert not any(b"a-parakeet" in file for file in files)
+
+
 @pytest.fixture(scope="module")
 def mortal_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made = Cluster(tmp_path_factory.mktemp("cluster"), "--appendonly", "no")

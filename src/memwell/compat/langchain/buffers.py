@@ -21,7 +21,8 @@ from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModel, Langu
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import StoredState, are_plain, is_preamble, next_index, until_done
+from memwell.storage.protocols import ThreadInfo
+from memwell.strategies.state import StoredState, are_last, are_plain, follow, is_preamble, next_index, until_done
 from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, Summary, SummaryBuffer
 from memwell.values import check_count, check_text, shown
 
@@ -139,21 +140,23 @@ class _LastRounds(ShownConversation, ABC):
         if info is None:
             return self._cut()
         mark, (held, old) = (history.log, info.thread, info.created, info.edits, self._limit()), self._held
-        window = self._moved(history, old, info.next) if held == mark else []
+        window = self._moved(history, old, info) if held == mark else []
         if not window:
             window = self._cut()
             mark = mark if are_plain(window) else None
         self._held = (mark, window)
         return window
 
-    def _moved(self, history: HistoryReader, window: list[Message], end: int) -> list[Message]:
+    def _moved(self, history: HistoryReader, window: list[Message], info: ThreadInfo) -> list[Message]:
         """The window at the end of a conversation that grew; empty when it must be read."""
         next_ = next_index(window)
-        if end - next_ > _MOST_NEW:
+        if info.next - next_ > _MOST_NEW or not are_last(window, info.next, info.updated):
             return []
-        if end > next_:
-            new = history.log.read(history.thread, after=next_ - 1)
-            window = [*window, *new] if are_plain(new) and new[0].index == next_ else []
+        if info.next > next_:
+            # With the last one that is held, which tells whether the store lost it.
+            last, *new = history.log.read(history.thread, after=next_ - 2) or window[:1]
+            are_next = follow(window, [last]) and new and are_plain(new) and new[0].index == next_
+            window = [*window, *new] if are_next else []
         while window and not self._fits(window):
             window = [one for one in window if one.round != window[0].round]
         return window

@@ -36,7 +36,7 @@ from memwell.errors import (
     MissingDependency,
     Unsupported,
 )
-from memwell.records import Space
+from memwell.records import Space, space_named
 from memwell.runtime.transfer.files import named
 from memwell.runtime.wire.codec import MEDIA_TYPE, Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
@@ -127,7 +127,9 @@ class Connection(Closing):
     def at(self, space: Space) -> Self:
         """The same connection, for requests that name a space. Closing either closes both."""
         view = copy(self)
-        view._named = urlencode([("space", segment) for segment in space])
+        # A single segment with a slash is given as a list: as a text it would be split there.
+        values = list(space) if space_named(space) == space else [space.encoded()]
+        view._named = urlencode([("space", value) for value in values])
         view._whole = self._whole or self
         return view
 

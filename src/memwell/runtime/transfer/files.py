@@ -436,9 +436,11 @@ _FIRST = 16
 _MOST = 1000
 
 
-def _pages(read: Callable[[str | None, int], Page[T]], weight: Callable[[T], int]) -> Iterator[T]:
-    """All items, read in pages of about ``MOST_BYTES``."""
-    cursor, limit = None, _FIRST
+def _pages(
+    read: Callable[[str | None, int], Page[T]], weight: Callable[[T], int], cursor: str | None = None
+) -> Iterator[T]:
+    """All items behind a cursor, read in pages of about ``MOST_BYTES``."""
+    limit = _FIRST
     while True:
         page = read(cursor, limit)
         yield from page.items
@@ -453,9 +455,9 @@ def _next_limit(limit: int, weight: int) -> int:
     return min(_MOST, limit * 2) if weight < MOST_BYTES // 4 else limit
 
 
-def spaces_of(backend: Backend) -> Iterator[Space]:
-    """Every space except ``MOVING``, in the order of their paths."""
-    found = _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0)
+def spaces_of(backend: Backend, after: str | None = None) -> Iterator[Space]:
+    """Every space except ``MOVING``, in the order of their encoded paths, from behind one of these."""
+    found = _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0, after)
     return (space for space in found if space != MOVING)
 
 

@@ -1,18 +1,19 @@
 """Moves a store from any backend to any other, while it is in use, and checks the copy.
 
-A move makes a few passes over the source. Each copies what differs, so the first copies everything and the next ones
-what was written meanwhile. A killed move continues where it stopped. With ``seal`` the source refuses writes before the
-last pass, so nothing is lost; without it, what is written after the last pass is not in the copy, and another move
-copies it.
+A move copies the source space by space, then reads both sides once more and compares them. Meanwhile the source is
+watched (``Backend.watch``): it notes what is written, and the move copies that again. With ``seal`` the source refuses
+writes while the last notes are copied, so nothing is lost, and the time depends on what was written last, not on the
+size of the store. A killed move continues where it stopped: the notes are in the source, and how far it came is in the
+target. A source that cannot be watched is read again as a whole while it is sealed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -26,6 +27,7 @@ from memwell.errors import (
     InvalidInput,
     NotFound,
     ReadOnlyStore,
+    Unsupported,
 )
 from memwell.messages import Message, encode_message
 from memwell.records import Record, Space, Thread, pack_half
@@ -43,7 +45,8 @@ from memwell.runtime.transfer.files import (
     spaces_of,
     threads_of,
 )
-from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.arguments import is_memwells
+from memwell.storage.protocols import Backend, Entry, ThreadInfo, Written
 from memwell.values import new_id
 
 T = TypeVar("T")
@@ -52,7 +55,13 @@ Report: TypeAlias = Callable[[int], None]
 
 _PASSES = 5
 _TRIES = 3
+_FEW = 20
+"""So few things are left to the time when the source is sealed."""
+_PAGE = 100
+"""How many notes of the watch are followed in one transaction."""
 _REPORT_EVERY = 50
+_NOTE_EVERY = 20_000
+"""After how many things a move notes, at the end of a space, how far it came."""
 _COUNTED = ("entries", "records", "messages", "blobs")
 _BATCH = 500
 _SMALL = 300
@@ -110,48 +119,111 @@ def move(
     seal: bool = False,
     reason: str = "its content was moved to another store",
     progress: Progress | None = None,
+    spaces: Progress | None = None,
 ) -> Moved:
     """Copy ``source`` to ``target``, and check the copy. A target that holds a part of it is completed.
 
     With ``seal`` the source refuses every write before the last pass, with ``reason``; when the move then fails, the seal
-    is lifted again. Raises ``MoveRefused`` when the target holds something else, or was written to since it became
+    is lifted again. ``progress`` counts what is read, ``spaces`` the spaces that are done: each is copied, then checked.
+    Raises ``MoveRefused`` when the target holds something else, or was written to since it became
     the copy, and ``BackendError`` when the copy differs in the end.
     """
-    return _Move(source, target, seal, reason, progress).run()
+    return _Move(source, target, seal, reason, progress, spaces).run()
 
 
 class _Move:
-    """One run of a move: passes until nothing changes, the last one with the source sealed, and the check."""
+    """One run of a move: every space is copied and checked, then what was written meanwhile, the last with a seal."""
 
-    def __init__(self, source: Backend, target: Backend, seal: bool, reason: str, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        source: Backend,
+        target: Backend,
+        seal: bool,
+        reason: str,
+        progress: Progress | None,
+        spaces: Progress | None,
+    ) -> None:
         self._source = source
         self._target = target
         self._seal = seal
         self._reason = reason
         self._progress = progress
-        self._read = self._reported = 0
+        self._spaces_progress = spaces
+        self._read = self._reported = self._noted = 0
         self._expected: int | None = None
+        self._spaces_done = self._spaces = 0
         self._copier = Copier(source, target, self._report)
         self._copied = 0
         self._passes = 0
+        self._position = _Position()
+        self._total = Total()
 
     def run(self) -> Moved:
         facts = self._source.facts()
-        finished = _claim(self._source, self._target)
-        if finished is not None:
-            if total_of(self._target).hexdigest() != finished:
-                raise MoveRefused("touched")
-            _note(self._source, self._target, None)
+        noted = _claim(self._source, self._target)
+        finished = noted.get("finished")
+        if finished is not None and total_of(self._target).hexdigest() != finished:
+            raise MoveRefused("touched")
         counts = [count for name in _COUNTED if isinstance(count := facts.get(name), int)]
         self._expected = sum(counts) if len(counts) == len(_COUNTED) else None
         sealed = facts.get("sealed") is not None
+        watched = self._watch(noted, sealed=sealed)
+        if finished is not None or watched:
+            _note(self._source, self._target, None, self._position, self._total)
+        self._count_spaces()
+        if not watched:
+            return self._unwatched(sealed)
+        try:
+            self._copy_spaces(strict=sealed)
+        except Unsupported:
+            # The target cannot hold it, so the move is not continued.
+            self._source.watch(None)
+            raise
+        self._check_spaces(sealed=sealed)
+        for _ in range(_PASSES):
+            if self._catch_up(strict=sealed) <= _FEW:
+                break
+        return self._sealed(lambda: self._catch_up(strict=True)) if self._seal and not sealed else self._finish(sealed)
+
+    def _watch(self, noted: dict[str, Any], *, sealed: bool) -> bool:
+        """Watch the source; go on where a killed move stopped, if its watch goes on. False where that cannot be."""
+        watched = self._source.watched()
+        if watched is not None and watched == noted.get("watch"):
+            self._position = _Position(watched, str(noted["stage"]), noted["after"])
+            if self._position.after is not None or self._position.stage == "follow":
+                self._total = Total.of(noted["total"])
+            return True
+        if sealed:
+            # Nothing is written any more.
+            return False
+        name = new_id()
+        # A read-only store cannot note what is written.
+        with suppress(ReadOnlyStore):
+            if self._source.watch(name):
+                self._position = _Position(name)
+        return self._position.watch is not None
+
+    def _count_spaces(self) -> None:
+        """Count the spaces, for reports: all of them, and those that are done."""
+        _, stage, after = self._position
+        for space in spaces_of(self._source):
+            self._spaces += 1
+            self._spaces_done += after is not None and space.encoded() <= after
+        self._spaces_done += self._spaces * ("copy", "check", "follow").index(stage)
+
+    def _unwatched(self, sealed: bool) -> Moved:
+        """Passes over everything until nothing changes; the last one, and the check, with the source sealed."""
         if sealed:
             self._pass(strict=True)
+            self._check_spaces(sealed=True)
             return self._finish(sealed=True)
         for _ in range(_PASSES):
             if not self._pass(strict=False):
                 break
-        return self._sealed() if self._seal else self._finish(sealed=False)
+        if self._seal:
+            return self._sealed(lambda: (self._pass(strict=True), self._check_spaces(sealed=True)))
+        changing = self._check_spaces(sealed=False)
+        return self._finish(sealed=False, changing=changing)
 
     def _report(self, count: int, *, last: bool = False) -> None:
         self._read += count
@@ -162,26 +234,73 @@ class _Move:
         total = self._read if last else max(self._read, 2 * (self._expected or 0))
         self._progress(self._read, None if self._expected is None and not last else total)
 
-    def _sealed(self) -> Moved:
+    def _report_space(self) -> None:
+        self._spaces_done += 1
+        if self._spaces_progress is not None:
+            self._spaces_progress(self._spaces_done, max(self._spaces_done, 2 * self._spaces))
+
+    def _sealed(self, last: Callable[[], object]) -> Moved:
         self._source.seal(self._reason)
         try:
-            self._pass(strict=True)
+            last()
             return self._finish(sealed=True)
         except BaseException:
             # The source is unchanged: its users can go on, and the move can be tried again.
             self._source.seal(None)
             raise
 
+    # The first pass, and the check, space by space
+
+    def _copy_spaces(self, *, strict: bool) -> None:
+        self._passes += 1
+        for space in self._stage("copy"):
+            self._copied += sum(self._copy(space, part, strict=strict) for part in PARTS)
+        self._copied += self._tried(self._copier.flush, strict=strict)
+        if self._position.stage == "copy":
+            self._advance("check", None)
+
+    def _check_spaces(self, *, sealed: bool) -> list[Space]:
+        """Compare both sides; the spaces that are written to all the while."""
+        changing = list[Space]()
+        for space in self._stage("check"):
+            checksums = {part: self._checked(space, part, sealed) for part in PARTS}
+            if None in checksums.values():
+                changing.append(space)
+            self._total.add(
+                space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()}
+            )
+        self._advance("follow", None)
+        return changing
+
+    def _stage(self, stage: str) -> Iterator[Space]:
+        """The spaces that are left of a stage. How far it came is noted now and then; nothing when it is behind."""
+        if self._position.watch is not None and self._position.stage != stage:
+            return
+        for space in self._all_spaces(self._position.after):
+            yield space
+            self._report_space()
+            if self._read >= self._noted + _NOTE_EVERY:
+                self._copier.flush()
+                self._advance(stage, space)
+
+    def _advance(self, stage: str, after: Space | None) -> None:
+        self._noted = self._read
+        self._position = self._position._replace(stage=stage, after=None if after is None else after.encoded())
+        if self._position.watch is not None:
+            _note(self._source, self._target, None, self._position, self._total)
+
     def _pass(self, *, strict: bool) -> int:
+        """Copy what differs, one part of all spaces after the other."""
         self._passes += 1
         changed = sum(self._copy(space, part, strict=strict) for part in PARTS for space in self._all_spaces())
         changed += self._tried(self._copier.flush, strict=strict)
         self._copied += changed
         return changed
 
-    def _all_spaces(self) -> Iterator[Space]:
-        for mine, theirs in merged(spaces_of(self._source), spaces_of(self._target), Space.encoded):
-            space = mine or theirs
+    def _all_spaces(self, after: str | None = None) -> Iterator[Space]:
+        mine, theirs = (spaces_of(store, after) for store in (self._source, self._target))
+        for one, other in merged(mine, theirs, Space.encoded):
+            space = one or other
             if space is not None:
                 yield space
 
@@ -197,26 +316,6 @@ class _Move:
             # It was changed while it was copied, and does not fit the rest. The next pass copies it.
             return 1
 
-    def _finish(self, *, sealed: bool) -> Moved:
-        total, changing = Total(), list[Space]()
-        for space in self._all_spaces():
-            checksums = {part: self._checked(space, part, sealed) for part in PARTS}
-            if None in checksums.values():
-                changing.append(space)
-            total.add(space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()})
-        _note(self._source, self._target, total.hexdigest())
-        self._report(0, last=True)
-        return Moved(
-            spaces=total.spaces,
-            **{kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")},
-            internal=total.internal,
-            copied=self._copied,
-            passes=self._passes,
-            sealed=sealed,
-            changing=changing,
-            checksum=total.hexdigest(),
-        )
-
     def _checked(self, space: Space, part: str, sealed: bool) -> Checksum | None:
         """The checksum that both sides have; None when the source is being changed."""
         seen: set[str] = set()
@@ -231,7 +330,87 @@ class _Move:
             self._copied += self._copy(space, part, strict=sealed) + self._tried(self._copier.flush, strict=sealed)
         if not sealed and len(seen) > 1:
             return None
-        raise BackendError(f"the copy of the {part} of {space!r} differs from what the source holds")
+        raise _differs(space, part)
+
+    # What was written meanwhile
+
+    def _catch_up(self, *, strict: bool) -> int:
+        """Copy again what was written since it was copied, and check it; returns how many notes there were.
+
+        One part after the other, in the order of ``PARTS``, as its notes are then.
+        """
+        self._passes += 1
+        count = 0
+        for part in PARTS:
+            busy, after = set[Space](), None
+            while notes := self._source.written(part, after=after, limit=_PAGE):
+                if not count:
+                    # When the move is killed from here on, everything is checked again.
+                    self._advance("check", None)
+                after, count = notes[-1], count + len(notes)
+                followed = [note for note in notes if note.space != MOVING and note.space not in busy]
+                busy |= self._follow(part, followed, strict=strict)
+                self._source.drop_written([note for note in notes if note.space not in busy])
+        if self._source.watched() != self._position.watch:
+            raise BackendError("another move of this store has begun; run this one again when that one is finished")
+        self._advance("follow", None)
+        return count
+
+    def _follow(self, part: str, notes: list[Written], *, strict: bool) -> set[Space]:
+        """Copy what a page of notes names; returns the spaces in which it was changed again meanwhile."""
+        groups = [_Written(space, part, list(group)) for space, group in groupby(notes, attrgetter("space"))]
+        for group in groups:
+            group.before(self._source, self._target)
+        failed = False
+        try:
+            with self._target.together():
+                for group in groups:
+                    self._copier.follow(group)
+        except (Conflict, InvalidInput, NotFound):
+            if strict:
+                raise
+            failed = True
+        busy = set[Space]()
+        for group in groups:
+            self._copied += group.after(self._source, self._target, self._total)
+            self._report(len(group.keys))
+            if group.differs and strict:
+                raise _differs(group.space, part)
+            if group.differs or failed:
+                busy.add(group.space)
+        return busy
+
+    def _finish(self, sealed: bool, *, changing: list[Space] | None = None) -> Moved:
+        total = self._total
+        _note(self._source, self._target, total.hexdigest())
+        if self._position.watch is not None:
+            left = {note.space for part in PARTS for note in self._source.written(part)} - {MOVING}
+            changing = sorted(left, key=Space.encoded)
+            with suppress(ReadOnlyStore):
+                self._source.watch(None)
+        self._report(0, last=True)
+        return Moved(
+            spaces=total.spaces,
+            **{kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")},
+            internal=total.internal,
+            copied=self._copied,
+            passes=self._passes,
+            sealed=sealed,
+            changing=changing or [],
+            checksum=total.hexdigest(),
+        )
+
+
+def _differs(space: Space, part: str) -> BackendError:
+    return BackendError(f"the copy of the {part} of {space!r} differs from what the source holds")
+
+
+class _Position(NamedTuple):
+    """How far a move has come: the name of its watch, the stage, and the last space that is done there."""
+
+    watch: str | None = None
+    stage: str = "copy"
+    after: str | None = None
 
 
 # Checksums: both sides are put into one form and digested, part by part
@@ -242,8 +421,8 @@ class Checksum(NamedTuple):
 
     counts: dict[str, int]
     digest: str
-    lasting: str
-    """The digest of what does not expire; empty when there is nothing."""
+    lasting: int
+    """The sum of the digests of what does not expire."""
 
 
 class _Thing(NamedTuple):
@@ -253,16 +432,22 @@ class _Thing(NamedTuple):
 
 
 def _entries(backend: Backend, space: Space) -> Iterator[_Thing]:
-    for entry in entries_of(backend, space):
-        value = entry.value
-        kind, encoded = ("bytes", value) if isinstance(value, bytes) else ("json", canonical(value))
-        expires = None if entry.expires is None else entry.expires.isoformat()
-        yield _Thing("entries", canonical([entry.key, entry.version, expires, kind]) + encoded, expires is None)
+    return map(_entry_thing, entries_of(backend, space))
+
+
+def _entry_thing(entry: Entry) -> _Thing:
+    value = entry.value
+    kind, encoded = ("bytes", value) if isinstance(value, bytes) else ("json", canonical(value))
+    expires = None if entry.expires is None else entry.expires.isoformat()
+    return _Thing("entries", canonical([entry.key, entry.version, expires, kind]) + encoded, expires is None)
 
 
 def _records(backend: Backend, space: Space) -> Iterator[_Thing]:
-    for record in records_of(backend, space):
-        yield _Thing("records", _record_bytes(record))
+    return map(_record_thing, records_of(backend, space))
+
+
+def _record_thing(record: Record) -> _Thing:
+    return _Thing("records", _record_bytes(record))
 
 
 def _record_bytes(record: Record) -> bytes:
@@ -272,12 +457,17 @@ def _record_bytes(record: Record) -> bytes:
 
 def _threads(backend: Backend, space: Space) -> Iterator[_Thing]:
     for info in threads_of(backend, space):
-        yield _Thing("threads", canonical([*_listing(info), info.updated.isoformat()]))
-        for places in place_pages(backend, info.thread, -1, info.next):
-            for place in places:
-                held = [_message_bytes(one.message) + one.replaced.isoformat().encode() for one in place.versions]
-                head = canonical([place.index, place.round, place.id])
-                yield _Thing("messages", b"\x00".join([head, _message_bytes(place.message), *held]))
+        yield from _thread_things(backend, info)
+
+
+def _thread_things(backend: Backend, info: ThreadInfo, after: int = -1) -> Iterator[_Thing]:
+    """The listing of a thread, and its places behind an index."""
+    yield _Thing("threads", canonical([*_listing(info), info.updated.isoformat()]))
+    for places in place_pages(backend, info.thread, after, info.next):
+        for place in places:
+            held = [_message_bytes(one.message) + one.replaced.isoformat().encode() for one in place.versions]
+            head = canonical([info.thread.id, place.index, place.round, place.id])
+            yield _Thing("messages", b"\x00".join([head, _message_bytes(place.message), *held]))
 
 
 def _listing(info: ThreadInfo) -> list[Any]:
@@ -293,7 +483,11 @@ def _message_bytes(message: Message | None) -> bytes:
 def _blobs(backend: Backend, space: Space) -> Iterator[_Thing]:
     # Of the bytes themselves: a store may list a digest whose bytes are damaged.
     for digest in digests_of(backend, space):
-        yield _Thing("blobs", hashlib.sha256(backend.blobs.get(space, digest)).digest() + digest.encode())
+        yield _blob_thing(backend.blobs.get(space, digest), digest)
+
+
+def _blob_thing(data: bytes, digest: str) -> _Thing:
+    return _Thing("blobs", hashlib.sha256(data).digest() + digest.encode())
 
 
 class SpacePart(NamedTuple):
@@ -323,17 +517,22 @@ of the entries, and nothing is skipped.
 
 def checksum(backend: Backend, space: Space, part: str, report: Report | None = None) -> Checksum:
     """The checksum of one part of one space, read piece by piece."""
-    digest, lasting, counts, lasts = hashlib.sha256(), hashlib.sha256(), Counter[str](), False
-    for thing in PARTS[part].things(backend, space):
+    return _checksum_of(space, PARTS[part].things(backend, space), report)
+
+
+def _checksum_of(space: Space, things: Iterable[_Thing], report: Report | None = None) -> Checksum:
+    digest, lasting, counts, place = hashlib.sha256(), 0, Counter[str](), space.encoded().encode()
+    for thing in things:
         framed = len(thing.data).to_bytes(8, "big") + thing.data
         digest.update(framed)
         if thing.lasts:
-            lasting.update(framed)
-            lasts = True
+            lasting += int.from_bytes(
+                hashlib.sha256(b"\x00".join([thing.kind.encode(), place, framed])).digest(), "big"
+            )
         counts[thing.kind] += 1
         if report is not None:
             report(thing.kind != "threads")
-    return Checksum(dict(counts), digest.hexdigest(), lasting.hexdigest() if lasts else "")
+    return Checksum(dict(counts), digest.hexdigest(), lasting)
 
 
 def _checksum_or_none(backend: Backend, space: Space, part: str, report: Report | None = None) -> Checksum | None:
@@ -345,30 +544,48 @@ def _checksum_or_none(backend: Backend, space: Space, part: str, report: Report 
 
 
 class Total:
-    """The checksum of everything in a store that does not expire, over the parts of its spaces in their order."""
+    """The checksum of everything in a store that does not expire: the sum of the digests of all things.
+
+    Because it is a sum, it can be kept current when a few things change, without reading the others.
+    """
 
     def __init__(self) -> None:
-        self._digest = hashlib.sha256()
+        self._digest = 0
         self.counts = Counter[str]()
         self.internal = self.spaces = 0
 
+    @classmethod
+    def of(cls, noted: dict[str, Any]) -> Total:
+        """A total that ``noted`` described."""
+        total = cls()
+        total._digest, total.counts = int(noted["digest"], 16), Counter[str](noted["counts"])
+        total.internal, total.spaces = noted["internal"], noted["spaces"]
+        return total
+
+    def noted(self) -> dict[str, Any]:
+        """The total as JSON data."""
+        counts = dict(self.counts)
+        return {"digest": self.hexdigest(), "counts": counts, "internal": self.internal, "spaces": self.spaces}
+
     def add(self, space: Space, checksums: dict[str, Checksum]) -> None:
         """Add one space."""
-        is_internal = "memwell" in space
-        self.spaces += not is_internal and any(one.counts for one in checksums.values())
-        for part, one in checksums.items():
-            for kind, count in one.counts.items():
-                # The records there are the chunks of documents.
-                if is_internal and kind not in ("records", "blobs"):
-                    self.internal += count
-                else:
-                    self.counts[kind] += count
-            if one.lasting:
-                self._digest.update(f"{space.encoded()} {part} {one.lasting}\n".encode())
+        self.spaces += not is_memwells(space) and any(one.counts for one in checksums.values())
+        for one in checksums.values():
+            self.change(space, one, 1)
+
+    def change(self, space: Space, one: Checksum, sign: int) -> None:
+        """Add some of a space, or with the sign −1 remove it."""
+        self._digest += sign * one.lasting
+        for kind, count in one.counts.items():
+            # The records there are the chunks of documents.
+            if is_memwells(space) and kind not in ("records", "blobs"):
+                self.internal += sign * count
+            else:
+                self.counts[kind] += sign * count
 
     def hexdigest(self) -> str:
-        """The checksum of all spaces that were added."""
-        return self._digest.hexdigest()
+        """The checksum."""
+        return f"{self._digest % 2**256:064x}"
 
 
 def total_of(backend: Backend) -> Total:
@@ -382,8 +599,8 @@ def total_of(backend: Backend) -> Total:
 # Notes, in a space of the target: which store it is a copy of, and the checksum of the copy once it is finished
 
 
-def _claim(source: Backend, target: Backend) -> str | None:
-    """Note that the target is this source's copy; returns the checksum of a copy that was finished before.
+def _claim(source: Backend, target: Backend) -> dict[str, Any]:
+    """Note that the target is this source's copy; returns what an earlier move noted there.
 
     Raises ``MoveRefused`` when the target is the source itself, or holds something else.
     """
@@ -400,12 +617,21 @@ def _claim(source: Backend, target: Backend) -> str | None:
         raise MoveRefused("holds")
     if not noted:
         target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
-    return noted.get("finished")
+    return noted
 
 
-def _note(source: Backend, target: Backend, finished: str | None) -> None:
-    """Note the checksum of the finished copy; None while it is being changed."""
-    target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": finished})
+def _note(
+    source: Backend,
+    target: Backend,
+    finished: str | None,
+    position: _Position | None = None,
+    total: Total | None = None,
+) -> None:
+    """Note the checksum of the finished copy; while it is being changed, None and how far the move came."""
+    noted: dict[str, Any] = {"source": _identity_of(source), "finished": finished}
+    if position is not None and position.watch is not None:
+        noted |= {**position._asdict(), "total": (total or Total()).noted()}
+    target.kv.put(MOVING, _COPY, noted)
 
 
 def _identity_of(source: Backend) -> str:
@@ -476,9 +702,7 @@ class Copier:
 
     def _thread(self, info: ThreadInfo, held: ThreadInfo | None) -> None:
         """Copy what was added to a thread, or all of it after any other change; a long one in pieces."""
-        # These stay the same while a thread only grows.
-        stable = attrgetter("created", "edits", "first")
-        grown = held is not None and stable(held) == stable(info) and held.next <= info.next
+        grown = held is not None and _has_grown(held, info)
         after = held.next - 1 if held is not None and grown else -1
         if info.next - max(after, info.first) <= _LONG:
             self._add("put", info.thread.space, "threads", (info, after, not grown), _SMALL * (info.next - after))
@@ -527,6 +751,29 @@ class Copier:
             other = None if other is None else next(others, None)
         return changed
 
+    def follow(self, group: _Written) -> None:
+        """Make what a watch noted in a space equal to the source's now. Not buffered."""
+        space, part = group.space, group.part
+        if group.whole:
+            self._states.pop(space, None)
+            self.copy(space, part)
+            self.flush()
+        elif part == "threads":
+            found = _listed(self._source, space, group.keys)
+            for info in found.values():
+                after = group.starts.get(info.thread.id, -1)
+                self._restore(info, after, whole=after < 0)
+            self._delete(space, part, [key for key in group.keys if key not in found])
+        else:
+            found = dict(_found(self._source, space, part, group.keys))
+            gone = [key for key in group.keys if key not in found]
+            # A record that was not there before goes behind the others, in the order of the numbers.
+            self._delete(space, part, [*gone, *group.fresh])
+            later = [key for key in group.fresh if key in found]
+            self._put(
+                space, part, [found[key] for key in found if key not in group.fresh] + [found[key] for key in later]
+            )
+
     def forget(self, space: Space, part: str) -> None:
         """Remove a part of a space from the target, so that it is copied again."""
         self.flush()
@@ -559,9 +806,9 @@ class Copier:
         return 0
 
     def _put(self, space: Space, part: str, items: list[Any]) -> None:
-        if part == "entries":
+        if part == "entries" and items:
             self._target.kv.restore(space, items)
-        elif part == "records":
+        elif part == "records" and items:
             self._target.index.upsert(items)
         for item in items:
             if part == "threads":
@@ -571,7 +818,8 @@ class Copier:
 
     def _delete(self, space: Space, part: str, keys: list[str]) -> None:
         if part == "records":
-            self._target.index.delete(space, keys)
+            if keys:
+                self._target.index.delete(space, keys)
             return
         for key in keys:
             if part == "entries":
@@ -580,6 +828,110 @@ class Copier:
                 self._target.log.delete(Thread(space, key))
             else:
                 self._target.blobs.delete(space, key)
+
+
+def _has_grown(held: ThreadInfo, info: ThreadInfo) -> bool:
+    """Whether a thread only grew. These stay the same then."""
+    stable = attrgetter("created", "edits", "first")
+    return stable(held) == stable(info) and held.next <= info.next
+
+
+# What a watch noted: one part of one space
+
+
+class _Written:
+    """The things of one part of one space that were written, and the checksums of them in the target before and after."""
+
+    def __init__(self, space: Space, part: str, notes: list[Written]) -> None:
+        self.space = space
+        self.part = part
+        self.keys = list(dict.fromkeys(note.key for note in notes))
+        # The last number of each, in their order.
+        numbers = {note.key: note.number for note in notes if note.number >= 0}
+        self.fresh = sorted(numbers, key=numbers.__getitem__)
+        self.starts: dict[str, int] = {}
+        """Of threads that only grew: the last index that the target has."""
+        self.whole = False
+        """Whether the whole part must be copied: the vectors have another size."""
+        self.differs = False
+        self._held: dict[str, Checksum] = {}
+        self._is_new = False
+
+    def before(self, source: Backend, target: Backend) -> None:
+        """Read what the target holds of them."""
+        if self.part == "threads":
+            mine, theirs = (_listed(store, self.space, self.keys) for store in (source, target))
+            grown = {key: held for key, held in theirs.items() if key in mine and _has_grown(held, mine[key])}
+            self.starts = {key: held.next - 1 for key, held in grown.items()}
+        elif self.part == "records":
+            sizes = {
+                store.index.info(self.space).dimensions for store in (source, target) if "records" in store.abilities
+            }
+            self.whole = len(sizes - {None}) > 1
+        self._held = self._checksums(target)
+        self._is_new = not self._held and not _holds(target, self.space)
+
+    def after(self, source: Backend, target: Backend, total: Total) -> int:
+        """Compare, and bring the total up to date; returns how many things changed in the target."""
+        wanted, now = self._checksums(source), self._checksums(target)
+        self.differs = wanted != now
+        for sign, found in ((-1, self._held), (1, now)):
+            for one in found.values():
+                total.change(self.space, one, sign)
+        if not is_memwells(self.space):
+            total.spaces += bool(self._is_new and now)
+            total.spaces -= bool(self._held and not now and not _holds(target, self.space))
+        return sum(self._held.get(key) != now.get(key) for key in self._held | now)
+
+    def _checksums(self, backend: Backend) -> dict[str, Checksum]:
+        """By key; the things that are not there are left out."""
+        if self.whole:
+            found = checksum(backend, self.space, self.part)
+            return {"": found} if found.counts else {}
+        if self.part == "threads":
+            listed = _listed(backend, self.space, self.keys)
+            return {
+                key: _checksum_of(self.space, _thread_things(backend, info, self.starts.get(key, -1)))
+                for key, info in listed.items()
+            }
+        return {
+            key: _checksum_of(self.space, [_THINGS[self.part](item, key)])
+            for key, item in _found(backend, self.space, self.part, self.keys)
+        }
+
+
+_THINGS: dict[str, Callable[[Any, str], _Thing]] = {
+    "entries": lambda entry, _: _entry_thing(entry),
+    "records": lambda record, _: _record_thing(record),
+    "blobs": _blob_thing,
+}
+
+
+def _found(backend: Backend, space: Space, part: str, keys: list[str]) -> Iterator[tuple[str, Any]]:
+    """The entries, records or blobs of these keys that are there."""
+    if part == "entries":
+        yield from backend.kv.get_many(space, keys).items()
+    elif part == "records":
+        found = backend.index.get(space, keys) if "records" in backend.abilities else []
+        yield from ((record.id, record) for record in found)
+    else:
+        for key in keys if "blobs" in backend.abilities else []:
+            with suppress(NotFound):
+                yield key, backend.blobs.get(space, key)
+
+
+def _listed(backend: Backend, space: Space, ids: list[str]) -> dict[str, ThreadInfo]:
+    return {info.thread.id: info for info in backend.log.threads(space, ids=ids, limit=len(ids)).items}
+
+
+def _holds(backend: Backend, space: Space) -> bool:
+    """Whether a space holds anything."""
+    return bool(
+        ("records" in backend.abilities and backend.index.info(space).records)
+        or backend.kv.scan(space, limit=1).items
+        or backend.log.threads(space, limit=1).items
+        or ("blobs" in backend.abilities and backend.blobs.scan(space, limit=1).items)
+    )
 
 
 def merged(left: Iterator[T], right: Iterator[T], key_of: Callable[[T], str]) -> Iterator[tuple[T | None, T | None]]:

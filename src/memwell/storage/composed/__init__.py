@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,7 +18,7 @@ from memwell.storage.composed.placed import (
     spaces_of,
     transaction_on,
 )
-from memwell.storage.protocols import Backend, KeyValue, MessageLog, VectorEngine
+from memwell.storage.protocols import Backend, KeyValue, MessageLog, VectorEngine, Written
 
 __all__ = [
     "Attached",
@@ -159,6 +159,19 @@ class ComposedBackend(Backend):
         self.require("seal")
         for store in (*self._others, self.home):
             store.seal(reason)
+
+    def watch(self, name: str | None) -> bool:
+        # A part in Redis notes nothing.
+        return False if self._others else self.home.watch(name)
+
+    def watched(self) -> str | None:
+        return self.home.watched()
+
+    def written(self, part: str, *, after: Written | None = None, limit: int = 100) -> list[Written]:
+        return self.home.written(part, after=after, limit=limit)
+
+    def drop_written(self, notes: Sequence[Written]) -> None:
+        self.home.drop_written(notes)
 
     def notify(self, topic: str) -> None:
         self.home.notify(topic)

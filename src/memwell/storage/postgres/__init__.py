@@ -42,6 +42,7 @@ from memwell.storage.postgres.schema import (
     ENTRY,
     SEALED_TABLES,
     TABLES,
+    WATCH,
     compiled,
     filter_document,
     keyed,
@@ -52,8 +53,9 @@ from memwell.storage.postgres.schema import (
     seal_statements,
     space_key,
     vectors_schema,
+    watch_statements,
 )
-from memwell.storage.protocols import Backend, Entry
+from memwell.storage.protocols import Backend, Entry, Written
 from memwell.values import check_id, check_text
 
 # Facts about the store and its server
@@ -209,6 +211,22 @@ def spaces_after(session: Session, start: str, most: int, now: float) -> list[st
     """The encoded paths of spaces behind ``start``, in order."""
     bindings = {"start": keyed(start), "now": now, "most": most}
     return [row[0] for row in session.rows(_ALL_SPACES, bindings)]
+
+
+# What was written while the store was watched
+
+_PAGE_OF_WRITTEN = """
+    SELECT coalesce(long.path, noted.space), noted.name, noted.number, noted.version
+    FROM memwell_written AS noted LEFT JOIN memwell_long_space AS long USING (space)
+    WHERE part = %s AND (noted.space, noted.number, noted.key) > (%s, %s, %s)
+    ORDER BY noted.space, noted.number, noted.key LIMIT %s
+"""
+_DROP_WRITTEN = """
+    DELETE FROM memwell_written AS noted
+    USING unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[]) AS one (space, part, name, number, version)
+    WHERE noted.space = one.space AND noted.part = one.part AND noted.number = one.number AND noted.name = one.name
+        AND noted.version = one.version::bigint
+"""
 
 
 # Notifications: NOTIFY, and a thread that LISTENs while there are listeners
@@ -512,6 +530,39 @@ class PostgresBackend(Backend):
                 session.execute(statement)
 
         self._connections.write(None, operation)
+
+    def watch(self, name: str | None) -> bool:
+        self._refuse_inside("watched")
+
+        def operation(session: Session) -> None:
+            for statement in watch_statements(watched=name is not None):
+                session.execute(statement)
+            if name is not None:
+                session.execute("INSERT INTO memwell_written VALUES ('', %s, 0, %s, '', 0)", (WATCH, name))
+
+        self._connections.write(None, operation)
+        return True
+
+    def watched(self) -> str | None:
+        def operation(session: Session) -> str | None:
+            if session.one("SELECT to_regclass('memwell_written')") == (None,):
+                return None
+            row = session.one("SELECT key FROM memwell_written WHERE space = '' AND part = %s", (WATCH,))
+            return None if row is None else str(row[0])
+
+        return self._connections.read(None, operation)
+
+    def written(self, part: str, *, after: Written | None = None, limit: int = 100) -> list[Written]:
+        key = keyed if part == "records" else name_key
+        start = ("", -2, "") if after is None else (space_key(after.space), after.number, key(after.key))
+        rows = self._connections.read(None, lambda session: session.rows(_PAGE_OF_WRITTEN, (part, *start, limit)))
+        return [Written(Space.decode(path), part, *rest) for path, *rest in rows]
+
+    def drop_written(self, notes: Sequence[Written]) -> None:
+        if notes:
+            noted = [(space_key(note.space), note.part, note.key, note.number, str(note.version)) for note in notes]
+            rows = [list(column) for column in zip(*noted, strict=True)]
+            self._connections.write(None, lambda session: session.execute(_DROP_WRITTEN, rows))
 
     def connections(self) -> dict[str, int]:
         return self._connections.pool.counts()

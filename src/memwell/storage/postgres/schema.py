@@ -496,18 +496,19 @@ END $$;
 """
 
 
-def _walls() -> str:
+def _wall(table: str) -> list[str]:
     # A subquery, so that the setting is read once a statement and not once a row.
     setting = "(SELECT current_setting('memwell.space', true))"
-    return "".join(
-        f"""
-        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-        ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
-        CREATE POLICY memwell_wall ON {table}
-            USING (space = {setting} OR {setting} = '*') WITH CHECK (space = {setting} OR {setting} = '*');
-        """
-        for table in WALLED
-    )
+    return [
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+        f"CREATE POLICY memwell_wall ON {table} "
+        f"USING (space = {setting} OR {setting} = '*') WITH CHECK (space = {setting} OR {setting} = '*')",
+    ]
+
+
+def _walls() -> str:
+    return "".join(f"{statement};\n" for table in WALLED for statement in _wall(table))
 
 
 # ANALYZE copies values into the server's catalogue as samples, where they would outlive what is erased. Plans depend on
@@ -655,6 +656,68 @@ def seal_statements(tables: Iterable[str], *, sealed: bool) -> list[str]:
         "FOR EACH STATEMENT EXECUTE FUNCTION memwell_refuse()"
         for table in tables
     ]
+
+
+# Watching: triggers note what is written, in a table that exists only while a store is watched.
+
+_WRITTEN = {
+    # The part, then the key, the name and the number of what was written, from a row that is called ``changed``.
+    "memwell_thread": ("threads", "SELECT changed.id, coalesce(changed.long_id, changed.id), -1::bigint"),
+    "memwell_entry": ("entries", "SELECT changed.key, coalesce(changed.long_key, changed.key), -1::bigint"),
+    "memwell_blob": ("blobs", "SELECT changed.digest, changed.digest, -1::bigint"),
+    # The counter of the space is saved after its records.
+    "memwell_record": (
+        "records",
+        "SELECT changed.key, changed.id, "
+        "CASE WHEN changed.number >= next AND TG_OP = 'INSERT' THEN changed.number ELSE -1 END "
+        "FROM memwell_record_space WHERE space = changed.space",
+    ),
+    "memwell_record_vector": (
+        "records",
+        "SELECT key, id, -1::bigint FROM memwell_record WHERE space = changed.space AND number = changed.number",
+    ),
+}
+WATCH = "watch"
+_WRITTEN_TABLE = """
+CREATE TABLE memwell_written (
+    space text COLLATE "C" NOT NULL,
+    part text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (space, part, number, key)
+);
+"""
+
+
+def watch_statements(*, watched: bool) -> list[str]:
+    """The statements that make the table and the triggers of a watch, after those that drop earlier ones."""
+    made = [f"DROP TRIGGER IF EXISTS memwell_written ON {table}" for table in _WRITTEN]
+    made += [f"DROP FUNCTION IF EXISTS {table}_written()" for table in _WRITTEN]
+    made.append("DROP TABLE IF EXISTS memwell_written")
+    if not watched:
+        return made
+    made += [_WRITTEN_TABLE, *_wall("memwell_written")]
+    for table, (part, found) in _WRITTEN.items():
+        made += [
+            f"""
+            CREATE FUNCTION {table}_written() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE
+                changed {table};
+            BEGIN
+                changed := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+                INSERT INTO memwell_written (space, part, key, name, number, version)
+                    SELECT changed.space, '{part}', one.key, one.name, one.number, (random() * 1e15)::bigint
+                    FROM ({found}) AS one (key, name, number)
+                    ON CONFLICT (space, part, number, key) DO UPDATE SET version = EXCLUDED.version;
+                RETURN NULL;
+            END $$
+            """,
+            f"CREATE TRIGGER memwell_written AFTER INSERT OR UPDATE OR DELETE ON {table} "
+            f"FOR EACH ROW EXECUTE FUNCTION {table}_written()",
+        ]
+    return made
 
 
 # Filters as SQL over jsonb: the whole tree is pushed down. Every name and value is a bound parameter. Numbers agree with

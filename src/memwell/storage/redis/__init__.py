@@ -279,15 +279,22 @@ def rewrite_files(connections: Connections) -> None:
 
 
 def _rewrite(connections: Connections, server: Server, command: tuple[str, ...], what: bytes) -> None:
-    [answer] = connections.ask(server, command)
-    end = time.monotonic() + _REWRITING_S
-    while not isinstance(answer, ResponseError) and time.monotonic() < end:
-        [said] = connections.ask(server, ("INFO", "persistence"))
-        if isinstance(said, ResponseError) or not any(
-            what + word in said for word in (b"in_progress:1", b"scheduled:1")
-        ):
+    end, began = time.monotonic() + _REWRITING_S, False
+    while not began and time.monotonic() < end:
+        [answer] = connections.ask(server, command)
+        began = not isinstance(answer, ResponseError)
+        # One that is under way writes what was there when it began: another must follow it.
+        if not began and "in progress" not in str(answer):
             return
-        time.sleep(0.01)
+        while _is_rewriting(connections, server, what) and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+def _is_rewriting(connections: Connections, server: Server, what: bytes) -> bool:
+    [said] = connections.ask(server, ("INFO", "persistence"))
+    if isinstance(said, ResponseError):
+        return False
+    return any(what + word in said for word in (b"in_progress:1", b"scheduled:1"))
 
 
 # Values by key in Redis: the entries of a space share a hash tag.

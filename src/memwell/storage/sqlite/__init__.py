@@ -21,7 +21,7 @@ from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
-from memwell.storage.protocols import Backend, Entry
+from memwell.storage.protocols import Backend, Entry, Written
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction, has_checksums
 from memwell.storage.sqlite.encryption import (
     SALT,
@@ -41,12 +41,16 @@ from memwell.storage.sqlite.schema import (
     THREAD_SHIFT,
     SpaceRow,
     compiled,
+    drop_written,
     is_zeroed,
     migrate,
     seal,
     sealed,
     set_zeroed,
     spaces_after,
+    watch,
+    watched,
+    written,
 )
 from memwell.storage.sqlite.words import Words
 from memwell.storage.sqlite.zeroing import is_too_large
@@ -337,6 +341,21 @@ class SqliteBackend(Backend):
             raise BackendError("a store cannot be sealed inside its own transaction")
         wanted = None if reason is None else check_text(reason, "a reason")
         self._connections.write(lambda session: seal(session, wanted))
+
+    def watch(self, name: str | None) -> bool:
+        if self._connections.transaction_here() is not None:
+            raise BackendError("a store cannot be watched inside its own transaction")
+        self._connections.write(lambda session: watch(session, name))
+        return True
+
+    def watched(self) -> str | None:
+        return self._connections.read(watched)
+
+    def written(self, part: str, *, after: Written | None = None, limit: int = 100) -> list[Written]:
+        return self._connections.read(lambda session: written(session, part, after, limit))
+
+    def drop_written(self, notes: Sequence[Written]) -> None:
+        self._connections.write(lambda session: drop_written(session, notes))
 
     def close(self) -> None:
         if self._connections.transaction_here() is not None:

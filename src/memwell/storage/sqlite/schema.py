@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
 from memwell.errors import BackendError
 from memwell.filters import Where
+from memwell.records import Space
 from memwell.storage.parts import ORDER, Condition, Dialect, FilterTarget, joined
-from memwell.storage.protocols import TOKEN_BITS, split_state, state_of
+from memwell.storage.protocols import TOKEN_BITS, Written, split_state, state_of
 from memwell.storage.sqlite.connections import Session, translated
 
 APPLICATION_ID = 0x6D656D77
@@ -281,6 +282,84 @@ def sealed(session: Session) -> str | None:
     """The reason why the store is sealed, or None."""
     row = session.one("SELECT value FROM store WHERE name = 'sealed'")
     return None if row is None else str(row[0])
+
+
+# Watching: triggers note what is written, in a table that exists only while a store is watched. Like the seal they bind
+# every process that has the file open.
+
+_OPERATIONS = {"thread": ("insert", "update", "delete"), "message": ("insert",)}
+_BOTH = ("insert", "delete")
+_WRITTEN_PARTS = {
+    # The part, then the space, the key and the number of what was written, from a row that is called ``changed``.
+    "thread": ("threads", "SELECT changed.space, changed.id, -1"),
+    "message": ("threads", "SELECT space, id, -1 FROM thread WHERE key = changed.key >> 32"),
+    "entry": ("entries", "SELECT changed.space, changed.key, -1"),
+    # The counter of the space is saved after its records.
+    "record": (
+        "records",
+        "SELECT path, changed.id, iif(changed.key & 0xfffffffff >= next, changed.key & 0xfffffffff, -1) "
+        "FROM space WHERE key = changed.key >> 36",
+    ),
+    "record_vector": (
+        "records",
+        "SELECT path, id, -1 FROM record JOIN space ON space.key = record.key >> 36 WHERE record.key = changed.key",
+    ),
+    "blob": ("blobs", "SELECT changed.space, changed.digest, -1"),
+}
+_WATCH = "watch"
+
+
+def watch(session: Session, name: str | None) -> None:
+    """Make the table and the triggers, or drop them."""
+    for table in _WRITTEN_PARTS:
+        for event in _OPERATIONS.get(table, _BOTH):
+            session.execute(f"DROP TRIGGER IF EXISTS written_{table}_{event}")
+    session.execute("DROP TABLE IF EXISTS written")
+    if name is None:
+        return
+    session.execute(
+        "CREATE TABLE written (part TEXT NOT NULL, space TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, "
+        "version INTEGER NOT NULL, PRIMARY KEY (part, space, number, key)) STRICT, WITHOUT ROWID"
+    )
+    session.execute("INSERT INTO written VALUES (?, '', 0, ?, 0)", (_WATCH, name))
+    for table, (part, found) in _WRITTEN_PARTS.items():
+        for event in _OPERATIONS.get(table, _BOTH):
+            row = found.replace("changed.", "OLD." if event == "delete" else "NEW.")
+            # Deleted first: how a conflict is resolved in here depends on the statement outside.
+            session.execute(
+                f"CREATE TRIGGER written_{table}_{event} AFTER {event}{_columns(session, table, event)} ON {table} BEGIN "
+                f"DELETE FROM written WHERE part = '{part}' AND (space, key, number) = ({row}); "
+                f"INSERT INTO written (part, space, key, number, version) "
+                f"SELECT '{part}', *, random() FROM ({row}); END"
+            )
+
+
+def watched(session: Session) -> str | None:
+    """The name of the watch, or None."""
+    if session.one("SELECT 1 FROM sqlite_schema WHERE name = 'written'") is None:
+        return None
+    row = session.one("SELECT key FROM written WHERE part = ?", (_WATCH,))
+    return None if row is None else str(row[0])
+
+
+def written(session: Session, part: str, after: Written | None, limit: int) -> list[Written]:
+    """The notes about one part behind ``after``, in order."""
+    start = ("", -2, "") if after is None else (after.space.encoded(), after.number, after.key)
+    rows = session.rows(
+        "SELECT space, key, number, version FROM written WHERE part = ? AND (space, number, key) > (?, ?, ?) "
+        "ORDER BY space, number, key LIMIT ?",
+        (part, *start, limit),
+    )
+    return [Written(Space.decode(path), part, *rest) for path, *rest in rows]
+
+
+def drop_written(session: Session, notes: Sequence[Written]) -> None:
+    """Drop the notes that are as they were read."""
+    for note in notes:
+        session.execute(
+            "DELETE FROM written WHERE part = ? AND space = ? AND number = ? AND key = ? AND version = ?",
+            (note.part, note.space.encoded(), note.number, note.key, note.version),
+        )
 
 
 # Whether all that was ever written to the file went there with zeros in the unused part of pages.

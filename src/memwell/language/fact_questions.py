@@ -69,9 +69,9 @@ HAS = "has"
 _ENGLISH: tuple[tuple[str, str, str], ...] = (
     (
         "lives_in",
-        "live living based home house flat",
+        "live living based home house flat city town country",
         rf"where {_DO} {_S} (?:use to )?live|where {_S} (?:use to )?live[sd]?|where {_BE} {_S} (?:living|based)"
-        rf"|(?:in )?(?:what|which) {_PLACE} {_DO} {_S} (?:use to )?live(?: in)?|where {_BE} {_P} (?:home|house|flat)",
+        rf"|(?:in )?(?:what|which) {_PLACE} (?:{_DO}|{_BE}) {_S} (?:(?:use to )?live(?: in)?|(?:based |living )?in)|where {_BE} {_P} (?:home|house|flat)",
     ),
     (
         "works_at works_in",
@@ -105,6 +105,12 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         "allerg",
         rf"what {_BE} {_S} allergic to|what {_S} {_BE} allergic to|what {_BE} {_P} allergies|what allergies {_DO} {_S} have"
         rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any allergies",
+    ),
+    (
+        "allergic_to diet dislikes",
+        "eat",
+        rf"what (?:can(?:['’]?t|not)|should(?:n['’]?t| not)|must(?:n['’]?t| not)) {_S} eat"
+        rf"|what (?:can|should|must) {_S} not eat|what foods? (?:can(?:['’]?t|not)|should(?:n['’]?t| not)) {_S} eat",
     ),
     (
         "speaks",
@@ -147,10 +153,14 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
     (
         HAS,
         "have",
-        rf"{_DO} {_S} (?:still |even )?have (?:an?|any|my|our) (?P<what>[a-z][a-z -]{{1,30}})"
+        rf"{_DO} {_S} (?:still |even )?have (?:an?|any|my|our) (?P<what>(?!hobb)[a-z][a-z -]{{1,30}})"
         rf"|have {_S} (?:still )?got (?:an?|any|my|our) (?P<what>[a-z][a-z -]{{1,30}})",
     ),
-    ("hobby likes", "hobb", rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have"),
+    (
+        "hobby likes",
+        "hobb",
+        rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have|{_DO} {_S} have (?:any hobbies|a hobby)",
+    ),
     (
         "dislikes",
         "like hate detest loathe stand",
@@ -183,7 +193,11 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
         "哪 来自 老家 家乡",
         f"{_W}(?:是(?:哪里|哪儿|什么地方|哪)的?人|来自{_WHERE}|的?老家(?:是|在){_WHERE}|的?家乡(?:是|在){_WHERE})",
     ),
-    ("lives_in", "住 家 搬", f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}"),
+    (
+        "lives_in",
+        "住 家 搬 城市",
+        f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}|{_W}在(?:哪[个座]|什么)城市(?:生活)?",
+    ),
     (
         "works_at works_in",
         "工作 上班 任职 就职 干活 公司 单位",
@@ -205,7 +219,16 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
         f"|{_W}(?:是)?(?:什么时候|哪[天年]|哪一年)(?:出生|生)",
     ),
     ("nationality", "国", f"{_W}的?国籍是{_WHAT}|{_W}是哪国人"),
-    ("allergic_to", "过敏", f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}"),
+    (
+        "allergic_to",
+        "过敏",
+        f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}|{_W}有没?有?(?:{_WHAT})?(?:食物|药物|东西|会)?过敏(?:史|源)?",
+    ),
+    (
+        "allergic_to diet dislikes",
+        "吃",
+        f"{_W}(?:不能|不可以|不敢)吃{_WHAT}(?:东西|食物)?|{_WHAT}(?:东西|食物)?{_W}不能吃|{_W}有{_WHAT}(?:忌口|不能吃)",
+    ),
     ("speaks", "语", f"{_W}会?(?:说|讲)?(?:{_WHAT}|几种|哪[几些]?[种门])(?:外语|语言)"),
     ("email", "邮 mail", f"{_W}的?(?:邮箱|电子邮箱|邮箱地址|邮件地址|email)是?(?:{_WHAT}|多少|哪个)?"),
     (
@@ -226,7 +249,7 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
     ("child", "孩 娃", f"{_W}有(?:几个|多少个?)?(?:孩子|小孩|娃)"),
     ("sibling", "兄弟", f"{_W}有(?:几个|没有|多少)?(?:兄弟姐妹)"),
     ("pet", "宠物 养", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
-    (HAS, "有 养", f"{_W}还?(?:有没有|养没养|有|养)着?了?(?:一?[只条个匹位])?(?P<what>{_HAN}{{1,4}})"),
+    (HAS, "有 养", f"{_W}还?(?:有没有|养没养|有|养)着?了?(?:一?[只条个匹位])?(?P<what>(?!什么|啥|哪){_HAN}{{1,4}})"),
     ("hobby likes", "爱好 兴趣", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
     ("dislikes", "不喜欢 不爱 讨厌", f"{_W}(?:最|很)?(?:不喜欢|不爱|讨厌){_WHAT}(?:东西|事情?)?"),
     ("likes hobby", "喜欢 爱好", f"{_W}(?:都)?(?:喜欢|爱好)(?:做)?{_WHAT}(?:东西|事情?)?"),

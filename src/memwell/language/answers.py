@@ -135,12 +135,15 @@ def _asked(question: str) -> FactQuestion | None:
         return None
     found = _ANY(asking[0])
     mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(asking[0]))
-    if mine is None or (asks_about_past(asking[0]) and not _OF_ONCE.issuperset(mine.relations[:1])):
+    if mine is None or (mine.called and _ASKS_NAME(asking[0]) is None):
+        return None
+    if asks_about_past(asking[0]) and not _OF_ONCE.issuperset(mine.relations[:1]):
         return None
     return mine
 
 
 _ANY = LazyPattern(r"(?:and |so |also,? )?any (allergies|hobbies|pets|kids|children)\b.*", re.IGNORECASE).match
+_ASKS_NAME = LazyPattern(r"\b(?:names?|named|called|who)\b|[叫名谁]", re.IGNORECASE).search
 _OF_ONCE = frozenset(("from", "birthday", "graduated_from"))
 """What is asked for in the past tense and still true."""
 _COMMON, _PROPER = frozenset(("hobby", "occupation")), frozenset(("name",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -21,13 +21,20 @@ class FactQuestion(NamedTuple):
     called: str = ""
     """The word for the relative or the pet of the subject whose name, or whether there is one, is asked for."""
 
-    def is_stated(self, facts: Iterable[StatedFact], text: str, speaker: str) -> bool:
-        """Whether one of the facts that a text of a speaker states is asked for."""
+    @property
+    def kin(self) -> str:
+        """The word for the relative or acquaintance of the speaker that it asks about; empty for others."""
+        who = _owned(self.subject) or self.subject.lower()
+        return who if who in chinese_objects.KIN or who in english_objects.KIN else ""
+
+    def is_stated(self, facts: Iterable[StatedFact], text: str, speaker: str, names: Collection[str] = ()) -> bool:
+        """Whether one of the facts that a text of a speaker states is asked for; ``names`` are those of who is meant."""
         subject = speaker if self.subject == USER else self.subject.lower()
+        subjects = {f"{speaker}'s {_role(self.kin)}" if self.kin else subject, *names}
         relations = self.relations or relations_with(self.called)
         return any(
             one.relation in relations
-            and one.subject == subject
+            and one.subject in subjects
             and not one.negated
             and (not self.called or is_called(one.relation, one.object, [text], self.called))
             for one in facts
@@ -104,7 +111,7 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         "allergic_to",
         "allerg",
         rf"what {_BE} {_S} allergic to|what {_S} {_BE} allergic to|what {_BE} {_P} allergies|what allergies {_DO} {_S} have"
-        rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any allergies",
+        rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any (?:[a-z]+ )?allergies",
     ),
     (
         "allergic_to diet dislikes",

@@ -461,11 +461,11 @@ class Indexer:
         """A memory as the statement that it makes as a bare answer to the assistant's question directly before it."""
         record = records[place]
         traits = traits_of(record)
-        if not traits.session or not may_answer(record.text):
+        if not traits.session or traits.position < 1 or not may_answer(record.text):
             return None
         # What an application did not remember is in the conversation.
         thread = Thread(self._space, traits.session)
-        talk = self._backend.log.read(thread, after=traits.position - 3, before=traits.position)
+        talk = self._backend.log.read(thread, after=max(-1, traits.position - 3), before=traits.position)
         if len(talk) > 1 and any(one.message == talk[-1].id for one in traits.evidence):
             return answer_as_statement(talk[-2].text, record.text) if talk[-2].role is Role.AI else None
         earlier = [

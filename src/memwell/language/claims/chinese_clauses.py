@@ -301,6 +301,9 @@ PET_CALLED = LazyPattern(
 PET_RENAMED = LazyPattern(
     rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
+ANOTHER_PET = LazyPattern(
+    rf"(?:我们?|咱们?|家里|后来|最近|前几天|今年|去年|上[周个]月?)*又(?:新?养|领养|收养|买|抱|捡)(?:回来?)?了一[只条][，,]?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
 MORE_PETS = LazyPattern(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){objects.END}").match
 ALSO = LazyPattern(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
 WALKED = LazyPattern(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){objects.END}").search

@@ -280,6 +280,7 @@ _add(rf"(?:正)?(?:在|开始|自)?(?:学|读|念)(?!费|校|期|历|车|生|院
     rf"|着)(?P<studies>{MAJOR})(?:专业)?{ON}", sure=False)
 # Degrees.
 _family("毕校出本硕博研大授")
+_add(rf"(?P<no_studies_at>)(?:终于|总算|刚刚?|已经|今天|昨天|上[周个]月?|去年|大学|本科|硕士|博士|研究生)*毕业(?:了|啦|咯)+{END}")
 _add(rf"(?:本科|硕士|博士|研究生|大学)(?:是|在)?(?P<alma>{ORG})(?:读的|上的|念的|的|毕业)?{END}", kind=EVENT)
 _add(rf"(?:本科|硕士|博士|研究生|大学)?(?:是)?毕业于(?P<graduated_from>{ORG})(?:[{H}]{{2,6}}(?:系|"
     rf"专业))?{END}", kind=EVENT, confidence=0.9)
@@ -563,6 +564,8 @@ _add(rf"(?:我们?的?|原定的?)?(?P<no_plans>婚礼|婚宴|订婚宴|蜜月){
     whole=True, kind=PLAN)
 _add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>{_PET_LIKE}){_LOST}(?:去世|死|走丢|跑丢|丢|"
     rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
+_add(rf"(?:我家|我的|我们家)?(?:{PET})?(?P<no_pet_name>{_PET_LIKE}|(?:(?![{_NOT_DYING}])[{H}]){{2,3}}?){_LOST}(?:还是|最后|终于)*"
+    rf"(?:去了?[喵汪]星|被?[{H}]{{0,3}}撞死了?|病死了?|安乐死了?|过世了?|去世了?|不幸去世了?|离开了?我们)(?:了)?{END}", whole=True)
 _add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"
     rf"(?<=[猫狗])(?P<double>[{H}])(?P=double))){_LOST}走了{END}", whole=True)
 _add(rf"(?:我家|我们家|我的?)的?(?:{PET})(?P<no_pet_name>[{H}]{{2,3}}?){_LOST}(?:去世|死|走){{1,2}}了{END}", whole=True)

@@ -376,21 +376,25 @@ def is_called(relation: str, name: str, texts: Iterable[str], word: str) -> bool
         known = relation_of(relation)
         return known is not None and known.single
     asked = _role(word)
-    return any(_is_kind(role, asked) or _is_kind(asked, role) for role in said)
+    return any(is_kind(role, asked) or is_kind(asked, role) for role in said)
 
 
-def _is_kind(role: str, general: str) -> bool:
+def is_kind(role: str, general: str) -> bool:
     """Whether a word is another with more before it, or a kind of it: *older sister*, 橘猫, *beagle* for a dog."""
     if role == general or role.endswith(general if not general.isascii() else f" {general}"):
         return True
-    return any(role in words and general in words for words in map(str.split, _ANIMALS))
+    return any(general in words and _ends_with(role, words) for words in map(str.split, _ANIMALS))
+
+
+def _ends_with(role: str, words: list[str]) -> bool:
+    return role.rpartition(" ")[2] in words or any(role.endswith(one) for one in words if not one.isascii())
 
 
 _ANIMALS = (
     "dog puppy pup doggo beagle bulldog chihuahua cockapoo collie corgi dachshund dalmatian doberman labrador lab poodle "
     "retriever terrier spaniel husky pug mutt whippet greyhound 狗 小狗 狗狗 狗子 柯基 金毛 泰迪 哈士奇 柴犬 边牧 拉布拉多 "
-    "萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 腊肠 秋田 喜乐蒂",
-    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 虎斑",
+    "犬 串串 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 腊肠 秋田 喜乐蒂",
+    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 虎斑 德文",
 )
 
 

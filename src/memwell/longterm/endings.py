@@ -10,6 +10,7 @@ import msgspec
 
 from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import Claim, relation_of
+from memwell.language.fact_questions import is_kind
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
 
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
 
 _OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought"))
 """What is still true of the dead."""
-_DOGS = tuple(
-    "犬 狗 柯基 金毛 泰迪 哈士奇 边牧 拉布拉多 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 吉娃娃 贵宾 德牧 杜宾 比格 串串".split()
-)
-_CATS = tuple("猫 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 德文".split())
-_KINDS = {"狗": _DOGS, "狗狗": _DOGS, "小狗": _DOGS, "猫": _CATS, "猫咪": _CATS, "小猫": _CATS}
-
-
 _DEATH = re.compile(
     r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral|put (?:\w+ )?(?:down|to sleep)|make it"
     r"|rainbow bridge|gone|euthani[sz]ed)\b|去世|过世|病逝|离世|逝世|死|走了|没了|不在了|离开了我们|[走没]的|[喵汪]星",
@@ -175,13 +169,7 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
     """Of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
     thing = name_key(claim.object)
     pets = [fact.object for fact in facts.about(claim.subject, relation="pet", as_of=claim.time)]
-    kinds = _KINDS.get(thing, ())
-    cats = [
-        one
-        for one in pets
-        for kind in facts.about(one, relation="kind")
-        if name_key(kind.object) == thing or name_key(kind.object).endswith(kinds or "\n")
-    ]
+    cats = [one for one in pets for kind in facts.about(one, relation="kind") if is_kind(name_key(kind.object), thing)]
     if thing in _ANY_PET:
         cats = pets
     if thing not in map(name_key, pets) and len(cats) == 1:

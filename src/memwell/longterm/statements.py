@@ -19,6 +19,7 @@ from memwell.language.claims import english_objects
 from memwell.language.claims.chinese_objects import KIN
 from memwell.language.claims.english_objects import TELLS_APART
 from memwell.language.claims.relations import USER, Claim, Relation, known_relation
+from memwell.language.fact_questions import is_kind
 from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, check_count, check_flag, check_id, check_number, check_text, check_type, shown
@@ -388,7 +389,6 @@ _SAME: dict[str, tuple[str, ...]] = {
 """Words for the same relative, by the relation to them."""
 
 
-
 def _words(group: str) -> tuple[str, ...]:
     """The words of a group, with their other forms in English: *gran* of a grandmother."""
     words = group.split()
@@ -497,7 +497,7 @@ class Subjects:
             pet
             for pet in pets
             for one in _standing(self._statements.group(prefix_of_name(pet, "kind")))
-            if name_key(one.object).endswith(kind)
+            if is_kind(name_key(one.object), kind)
         ]
         return of_kind if len(of_kind) == 1 else []
 

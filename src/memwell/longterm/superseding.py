@@ -789,7 +789,9 @@ def names_asked(hits: Iterable[ComparedHit], asked: FactQuestion) -> frozenset[s
         fact.object
         for hit in hits
         for fact in _stated_facts(hit)
-        if fact.relation in relations and not fact.negated and is_called(fact.relation, fact.object, [hit.text], asked.kin)
+        if fact.relation in relations
+        and not fact.negated
+        and is_called(fact.relation, fact.object, [hit.text], asked.kin)
     )
 
 

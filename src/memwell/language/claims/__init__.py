@@ -286,8 +286,6 @@ def _claims(
     for gone in taken_out:
         for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
-    named = {one.subject for one in stated.values() if one.relation == "name" and one.confidence != NICKNAME}
-    stated = {key: one for key, one in stated.items() if one.confidence != NICKNAME or one.subject not in named}
     found = beginning_later(_agreeing(stated, text, who), text, moment)
     return sorted(found, key=lambda claim: (claim.start, claim.end))
 

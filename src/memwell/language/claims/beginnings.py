@@ -19,7 +19,8 @@ _STARTS = LazyPattern(
     re.IGNORECASE,
 ).search
 _JOB = LazyPattern(
-    r"\b(?:jobs?|offer(?:ed)?|roles?|position|hired|contract|salary|employer|company|work|working|join(?:ed|ing)?)\b", re.I
+    r"\b(?:jobs?|offer(?:ed)?|roles?|position|hired|contract|salary|employer|company|work|working|join(?:ed|ing)?)\b",
+    re.I,
 ).search
 _PLANNED_JOB = LazyPattern(
     r"(?:(?:to )?(?:start|begin|join)(?:ing)?(?: (?:work|working|(?:a|my|the)(?: new)? (?:job|role|position)))?(?: (?:at|with|for))?"
@@ -48,7 +49,9 @@ def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
         if one.time is None or one.negated:
             continue
         if one.relation == "works_at" and one.valid_from and one.valid_from > one.time:
-            found.append(replace(one, relation="plans", object=_in_words(one.object), valid_from=None, valid_to=one.valid_from))
+            found.append(
+                replace(one, relation="plans", object=_in_words(one.object), valid_from=None, valid_to=one.valid_from)
+            )
         elif one.relation == "plans" and (employer := _employer(one, text)) and (day := _first_day(text, one.time)):
             found.append(replace(one, relation="works_at", object=employer, valid_from=day, valid_to=None))
     return found
@@ -71,7 +74,9 @@ def _first_day(text: str, time: datetime) -> datetime | None:
     """The day to come on which something starts, by the sentence that says so."""
     for one in sentences(text):
         if _STARTS(one.text) is not None:
-            days = (found.since for found in time_expressions(one.text, now=time, ahead=True) if found.kind != "duration")
+            days = (
+                found.since for found in time_expressions(one.text, now=time, ahead=True) if found.kind != "duration"
+            )
             return next((day for day in days if day is not None and day > time), None)
     return None
 

@@ -194,7 +194,7 @@ def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) 
         return Timing(None, _next_day(int(found["day"]), time), *found.span())
     if named is None:
         # People say that something began when it is new, if nothing says that it is old.
-        new = kind == STARTED and not _LONG_AGO(clause)
+        new = kind in (STARTED, EVENT) and not _LONG_AGO(clause)
         return Timing(time if new else None, time if kind == PAST else None)
     if kind == PAST and named.since is not None and _UNTIL(clause[: named.start]):
         # It was over then, and what was before is not said.

@@ -734,6 +734,7 @@ class Facts:
         prefix, thing = prefix_of_name(name, fact.relation), name_key(fact.object)
         return any(name_key(one.object) == thing and not one.negated for one in self._statements.group(prefix))
 
+    asaid = asyncify(said)
     alearn = asyncify(learn)
     aabout = asyncify(about)
     ahistory = asyncify(history)

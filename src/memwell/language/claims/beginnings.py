@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from memwell.language.claims.relations import Claim
 from memwell.language.dates import time_expressions
 from memwell.language.patterns import LazyPattern
-from memwell.language.sentences import sentences
+from memwell.language.sentences import TextSpan, sentences
 
 _STARTS = LazyPattern(
     r"\b(?:(?:I|we)(?:['’]ll| will|['’]m going to|['’](?:m|re)| am| are)?(?: be)?(?: only| officially| actually)? "
@@ -38,8 +39,10 @@ _WORK = frozenset("works_at works_in occupation studies_at".split())
 
 def beginning_later(said: Sequence[Claim], text: str, time: datetime) -> list[Claim]:
     """The claims, with those of a job that a text says to begin on a day to come from that day on."""
-    day = _first_day(text, time) if any(_is_new(one, time) for one in said) else None
-    return list(said) if day is None else [replace(one, valid_from=day) if _is_new(one, time) else one for one in said]
+    start = _first_day(text, time) if any(_is_new(one, time) for one in said) else None
+    if start is None:
+        return list(said)
+    return [replace(one, valid_from=start.day) if _is_new(one, time, start) else one for one in said]
 
 
 def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
@@ -52,8 +55,8 @@ def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
             found.append(
                 replace(one, relation="plans", object=_in_words(one.object), valid_from=None, valid_to=one.valid_from)
             )
-        elif one.relation == "plans" and (employer := _employer(one, text)) and (day := _first_day(text, one.time)):
-            found.append(replace(one, relation="works_at", object=employer, valid_from=day, valid_to=None))
+        elif one.relation == "plans" and (employer := _employer(one, text)) and (start := _first_day(text, one.time)):
+            found.append(replace(one, relation="works_at", object=employer, valid_from=start.day, valid_to=None))
     return found
 
 
@@ -65,19 +68,27 @@ def _employer(plan: Claim, text: str) -> str:
     return next((name for name in job.groups() if name), "") if job else ""
 
 
-def _is_new(one: Claim, time: datetime) -> bool:
-    """Whether a claim says that a job was begun just now."""
-    return one.relation in _WORK and not one.negated and one.valid_from == time
+class _Start(NamedTuple):
+    """A day to come on which something starts, and where a text says so."""
+
+    day: datetime
+    said: TextSpan
 
 
-def _first_day(text: str, time: datetime) -> datetime | None:
-    """The day to come on which something starts, by the sentence that says so."""
+def _is_new(one: Claim, time: datetime, start: _Start | None = None) -> bool:
+    """Whether a claim says that a job was begun just now, or where a text says when it starts."""
+    if one.relation not in _WORK or one.negated or one.valid_from is None or one.valid_from > time:
+        return False
+    return start is None or one.valid_from == time or (one.start < start.said.end and start.said.start < one.end)
+
+
+def _first_day(text: str, time: datetime) -> _Start | None:
+    """The day to come on which something starts, by the first sentence that says so."""
     for one in sentences(text):
         if _STARTS(one.text) is not None:
-            days = (
-                found.since for found in time_expressions(one.text, now=time, ahead=True) if found.kind != "duration"
-            )
-            return next((day for day in days if day is not None and day > time), None)
+            found = time_expressions(one.text, now=time, ahead=True)
+            days = (each.since for each in found if each.kind != "duration")
+            return next((_Start(day, one) for day in days if day is not None and day > time), None)
     return None
 
 

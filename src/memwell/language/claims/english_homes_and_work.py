@@ -763,7 +763,7 @@ add(
 add(
     "finish; complete",
     r"(?P<o>)(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD|master['’]?s|bachelor['’]?s"
-    r"|apprenticeship)\b(?! (?:at|from|assignment|work|project|essay|paper)\b)",
+    r")\b(?! (?:at|from|assignment|work|project|essay|paper)\b)",
     "studies_at",
     lambda _s, at, _e: [(at, at)],
     ENDS,

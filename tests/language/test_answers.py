@@ -25,7 +25,8 @@ def told(question: str, answer: str) -> set[str]:
     [
         ("Where do you live?", "Gdansk", "user lives_in Gdansk"),
         ("Nice to meet you! And where do you live?", "Gdansk, for two years now", "user lives_in Gdansk"),
-        ("Which city are you in?", "oh, Lyon!", "user lives_in Lyon"), ("Where are you based?", "In Hull", "user lives_in Hull"),
+        ("Which city are you in?", "oh, Lyon!", "user lives_in Lyon"),
+        ("Where are you based?", "In Hull", "user lives_in Hull"),
         ("How old are you?", "34", "user age 34"), ("May I ask how old you are?", "I'd say 34", ""),
         ("What's your name?", "marta", "user name Marta"), ("Where do you work?", "At Otis", "user works_at Otis"),
         ("What do you do for a living?", "electrician", "user occupation electrician"),
@@ -55,8 +56,10 @@ def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: s
         ("Where do you live?", "None of your business"), ("Where do you live?", "Nowhere special"),
         ("What's your name, and where do you live?", "Gdansk"), ("What's your name? Where do you live?", "Gdansk"),
         ("Where do you live? Just curious.", "Gdansk"), ("Where did you live before?", "Oslo"),
-        ("Where do you want to live?", "Oslo"), ("Do you have any allergies?", "No"), ("Are you allergic to anything?", "nope"),
-        ("You live in Gdansk.", "Gdansk"), ("How was your day?", "Great"), ("你住哪？", "不告诉你"), ("你住在成都吗？", "成都"),
+        ("Where do you want to live?", "Oslo"), ("Do you have any allergies?", "No"),
+        ("Are you allergic to anything?", "nope"),
+        ("You live in Gdansk.", "Gdansk"), ("How was your day?", "Great"), ("你住哪？", "不告诉你"),
+        ("你住在成都吗？", "成都"),
         ("他住在哪里？", "成都"), ("谁不喜欢火锅？", "成都"),
     ],
 )  # fmt: skip

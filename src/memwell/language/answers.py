@@ -42,8 +42,10 @@ _CHINESE = {
 }  # fmt: skip
 
 _LEAD = LazyPattern(
-    r"\W*(?:(?:oh|ah|u[hm]+|er+m?|hm+|well|yes|yeah|yep|yup|sure|so|hi|hey|hello|currently|right now|these days|mostly|mainly"
-    r"|just|only|it['’]s|it is|that['’]s|that would be|(?:I|we)['’](?:m|re)(?= (?:in|at|from|based|called)\b)|based|called)\b"
+    r"\W*(?:(?:oh|ah|u[hm]+|er+m?|hm+|well|yes|yeah|yep|yup|sure|so|hi|hey|hello|currently|right now|these days"
+    r"|mostly|mainly"
+    r"|just|only|it['’]s|it is|that['’]s|that would be|(?:I|we)['’](?:m|re)(?= (?:in|at|from|based|called)\b)"
+    r"|based|called)\b"
     r"[\s,.!:…]*)+|(?:[哦噢啊嗯呃哈]+|有的?|就是|是的?|现在|目前|我?在(?=.))[，,。！!：:…\s]*",
     re.IGNORECASE,
 ).match
@@ -65,7 +67,7 @@ _YEARS = LazyPattern(r"\s*(?:years?\b(?: old\b)?|yrs?\b|周?岁)", re.IGNORECASE
 
 
 class Answer(NamedTuple):
-    """An answer as a statement: ``before``, the ``value`` and ``behind`` what stands for ``said`` characters of the answer."""
+    """An answer as a statement: the value with what stands ``before`` and ``behind`` it, for ``said`` characters."""
 
     before: str
     value: str

@@ -78,7 +78,8 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         "lives_in",
         "live living based home house flat city town country",
         rf"where {_DO} {_S} (?:use to )?live|where {_S} (?:use to )?live[sd]?|where {_BE} {_S} (?:living|based)"
-        rf"|(?:in )?(?:what|which) {_PLACE} (?:{_DO}|{_BE}) {_S} (?:(?:use to )?live(?: in)?|(?:based |living )?in)|where {_BE} {_P} (?:home|house|flat)",
+        rf"|(?:in )?(?:what|which) {_PLACE} (?:{_DO}|{_BE}) {_S} (?:(?:use to )?live(?: in)?|(?:based "
+        rf"|living )?in)|where {_BE} {_P} (?:home|house|flat)",
     ),
     (
         "works_at works_in",
@@ -393,8 +394,10 @@ def _ends_with(role: str, words: list[str]) -> bool:
 _ANIMALS = (
     "dog puppy pup doggo beagle bulldog chihuahua cockapoo collie corgi dachshund dalmatian doberman labrador lab poodle "
     "retriever terrier spaniel husky pug mutt whippet greyhound 狗 小狗 狗狗 狗子 柯基 金毛 泰迪 哈士奇 柴犬 边牧 拉布拉多 "
-    "犬 串串 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 腊肠 秋田 喜乐蒂",
-    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 虎斑 德文",
+    "犬 串串 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 "
+    "腊肠 秋田 喜乐蒂",
+    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 "
+    "银渐层 虎斑 德文",
 )
 
 

@@ -175,14 +175,16 @@ def _is_given(newer: str, older: str) -> bool:
 
 _GIVES = LazyPattern(
     r"\A\W*(?:(?P<work>(?:(?:my|our|the) )?(?:work|company|office|employer|boss|school|uni|job))|(?:(?:my|our) )?[\w'’-]+)"
-    r"(?: has| have| just| also|['’]s)* (?:gave|given|made|built|baked|cooked|knitted|knit|sewed|painted|carved|bought|brought|sent"
+    r"(?: has| have| just| also|['’]s)* (?:gave|given|made|built|baked|cooked|knitted|knit|sewed|painted|carved"
+    r"|bought|brought|sent"
     r"|lent|got|issued|wrote|drew|crocheted) (?:me|us|him|her|them|my \w+|our \w+) "
     r"|\A(?:(?P<work_zh>公司|单位|学校|老板|厂里)|[^\W\x00-\x7f]{1,4})(?:今天|昨天|刚|还|又|亲手)*[给送帮为](?:我们?|[他她]|大家)"
     r"(?:[发配送做买织画烤寄带打盖修]了|了)",
     re.IGNORECASE,
 ).match
 _INSTEAD = LazyPattern(
-    r"\b(?:new|now|instead|replac\w+|swap\w*|old|no longer|any ?more|sold|gone|broke|broken|switch\w*|job|promotion)\b|换|新|旧|不用|卖|坏",
+    r"\b(?:new|now|instead|replac\w+|swap\w*|old|no longer|any ?more|sold|gone|broke|broken|switch\w*|job"
+    r"|promotion)\b|换|新|旧|不用|卖|坏",
     re.I,
 ).search
 _TRADE = LazyPattern(
@@ -190,7 +192,8 @@ _TRADE = LazyPattern(
 ).search
 """What someone is, as far as a statement that says nothing else goes."""
 _THEIR_JOB = LazyPattern(
-    rf"(?:(?:my|our) )?(?:{'|'.join(sorted(EN_KIN, key=len, reverse=True))})\b[^.;]*\b(?:job|work|position|shift)\b(?! from home)"
+    rf"(?:(?:my|our) )?(?:{'|'.join(sorted(EN_KIN, key=len, reverse=True))})\b[^.;]*\b(?:job|work|position"
+    rf"|shift)\b(?! from home)"
     rf"(?!.*\b(?:mov|liv|relocat|home|house|flat))|(?:我们?|咱们?)?(?:{KIN_WORDS})[^。；]*(?:工作|上班|兼职)(?!.*[搬住])",
     re.IGNORECASE,
 ).match

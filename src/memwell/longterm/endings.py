@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought"))
 """What is still true of the dead."""
 _DEATH = re.compile(
-    r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral|put (?:\w+ )?(?:down|to sleep)|make it"
+    r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral|put (?:\w+ )?(?:down"
+    r"|to sleep)|make it"
     r"|rainbow bridge|gone|euthani[sz]ed)\b|去世|过世|病逝|离世|逝世|死|走了|没了|不在了|离开了我们|[走没]的|[喵汪]星",
     re.IGNORECASE,
 ).search

@@ -809,8 +809,9 @@ def _is_day(words: str) -> bool:
 
 def _in_digits(claim: Claim) -> Claim:
     """A claim, an age in digits."""
-    is_age = claim.relation == "age" and isinstance(claim.object, str)
-    return msgspec.structs.replace(claim, object=_age_in_digits(claim.object)) if is_age else claim
+    if claim.relation != "age":
+        return claim
+    return msgspec.structs.replace(claim, object=_age_in_digits(check_text(claim.object, "a claim's object")))
 
 
 def _age_in_digits(words: str) -> str:

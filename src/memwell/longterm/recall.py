@@ -44,10 +44,10 @@ from memwell.longterm.superseding import (
     default_models,
     in_order,
     meant_and_whole,
+    names_asked,
     outdated,
     precedence,
     speaks_for,
-    names_asked,
     states_asked,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of

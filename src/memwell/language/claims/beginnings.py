@@ -24,7 +24,8 @@ _JOB = LazyPattern(
     re.I,
 ).search
 _PLANNED_JOB = LazyPattern(
-    r"(?:(?:to )?(?:start|begin|join)(?:ing)?(?: (?:work|working|(?:a|my|the)(?: new)? (?:job|role|position)))?(?: (?:at|with|for))?"
+    r"(?:(?:to )?(?:start|begin|join)(?:ing)?(?: (?:work|working|(?:a|my|the)(?: new)? (?:job|role"
+    r"|position)))?(?: (?:at|with|for))?"
     r"|(?:an? |my |the )?(?:new )?(?:job|role|position)(?: (?:at|with|for)))"
     r" (?P<o>(?:the )?[A-Z][\w&'’.-]*(?: (?:of |and |& )?[A-Z][\w&'’.-]*){0,3})"
 ).match
@@ -46,7 +47,7 @@ def beginning_later(said: Sequence[Claim], text: str, time: datetime) -> list[Cl
 
 
 def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
-    """What the claims of a text say besides of a job to come: that it is planned until its first day, and true from then on."""
+    """What claims say besides of a job to come: that it is a plan until its first day, and true from then on."""
     found: list[Claim] = []
     for one in said:
         if one.time is None or one.negated:

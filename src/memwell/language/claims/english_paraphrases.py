@@ -183,7 +183,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
         (
             "my ",
-            r"\bI(?:['’]ve| have)?(?: just| finally| officially)* (?:handed in|handed|given in|given|gave in|gave|put in) my "
+            r"\bI(?:['’]ve| have)?(?: just| finally| officially)* (?:handed in|handed|given in|given|gave in"
+            r"|gave|put in) my "
             r"(?:notice|resignation)\b(?! (?:in )?(?:at|to|period)\b)(?P<o>)",
             "I quit my job",
         ),

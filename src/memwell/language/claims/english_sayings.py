@@ -392,9 +392,12 @@ _AND_KIN = LazyPattern(
 _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _DIES = (
     r"(?:['’]s |has |have |was |is |had |got |sadly |just |finally |suddenly |to be |peacefully )*(?:died|dead|passed away"
-    r"|passed(?= (?:last|this|yesterday|peacefully|on)|[.!,;]|\Z)|ran away|run away|put (?:down|to sleep)|killed|euthani[sz]ed"
-    r"|gone(?= now| for good| forever|[.!,;]|\Z)|no longer with us|crossed the rainbow bridge|did(?:n['’]t| not) make it(?! to\b)"
-    r"|(?:hit|run over|struck|knocked down|attacked|poisoned|bitten|ill|sick)\b[^.;!?]{0,40}? (?:and|but)(?: \w+)? (?:died|killed))\b"
+    r"|passed(?= (?:last|this|yesterday|peacefully|on)|[.!,;]|\Z)|ran away|run away|put (?:down|to sleep)|killed"
+    r"|euthani[sz]ed"
+    r"|gone(?= now| for good| forever|[.!,;]|\Z)|no longer with us|crossed the rainbow bridge|did(?:n['’]t"
+    r"| not) make it(?! to\b)"
+    r"|(?:hit|run over|struck|knocked down|attacked|poisoned|bitten|ill|sick)\b[^.;!?]{0,40}? (?:and"
+    r"|but)(?: \w+)? (?:died|killed))\b"
 )
 """How the end of someone is told, of whom a pet may be meant."""
 _PUT_DOWN = LazyPattern(
@@ -403,7 +406,8 @@ _PUT_DOWN = LazyPattern(
 ).search
 """What is said of a pet, and of a child only with more words: "put her down for a nap"."""
 _WHEN_LOST = LazyPattern(
-    r"\s*(?:[.!;]|\Z|,(?! but)|(?:last|this|yesterday|today|suddenly|recently|to (?:cancer|old age|kidney|illness|a car)|after a)\b)"
+    r"\s*(?:[.!;]|\Z|,(?! but)|(?:last|this|yesterday|today|suddenly|recently|to (?:cancer|old age|kidney"
+    r"|illness|a car)|after a)\b)"
 ).match
 _LOST = LazyPattern(
     r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
@@ -469,10 +473,10 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     if verb in ("have", "had") and not lost["off"].startswith(" put"):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"] and verb not in ("buried", "bury", "rehomed", "rehome", "re-homed"):
-        # "We lost Rex last week" may be in the park: it ends what was a pet, and nothing else.
-        if verb != "lost" or not _WHEN_LOST(text, lost.end()):
-            return
+    # "We lost Rex last week" ends what was a pet, and nothing else.
+    surely = ("buried", "bury", "rehomed", "rehome", "re-homed", "lost" if _WHEN_LOST(text, lost.end()) else "")
+    if which == "given" and not lost["off"] and verb not in surely:
+        return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return
     relation = KIN[lost["kin"]] if lost["kin"] else "pet"

@@ -185,7 +185,7 @@ class _Text(NamedTuple):
 
     def lies_ahead(self, end: int) -> bool:
         """Whether the words after it are about the future."""
-        return self.ahead or bool(AHEAD(self.text[end : end + 6])) and "了" not in self.text[end : end + _NEARBY]
+        return self.ahead or (bool(AHEAD(self.text[end : end + 6])) and "了" not in self.text[end : end + _NEARBY])
 
 
 _Rule: TypeAlias = Callable[[_Text, int], DateReading | None]

@@ -1,4 +1,4 @@
-"""``Answer``: a bare answer to a question, as the statement that it stands for.
+"""``BareAnswer``: a bare answer to a question, as the statement that it stands for.
 
 "Where do you live?" and "Gdansk" say together what "I live in Gdansk" says. Only a question for a fact is answered so, and
 only where it is clear of whom: never "Do you live in Gdansk?", nor "Where does she live?".
@@ -66,7 +66,7 @@ _NUMBER = LazyPattern(r"\d{1,3}|[A-Za-z]+(?:[ -][A-Za-z]+)?|[零〇一二两三�
 _YEARS = LazyPattern(r"\s*(?:years?\b(?: old\b)?|yrs?\b|周?岁)", re.IGNORECASE).match
 
 
-class Answer(NamedTuple):
+class BareAnswer(NamedTuple):
     """An answer as a statement: the value with what stands ``before`` and ``behind`` it, for ``said`` characters."""
 
     before: str
@@ -94,7 +94,7 @@ def may_answer(text: str) -> bool:
     return _value(text) is not None
 
 
-def answer_as_statement(question: str, text: str) -> Answer | None:
+def answer_as_statement(question: str, text: str) -> BareAnswer | None:
     """The statement that a text makes as the answer to what was asked just before it; None where it is no bare answer.
 
     ``question`` is all that was said then: its last sentence must be the only question of it for a fact.
@@ -113,7 +113,7 @@ def answer_as_statement(question: str, text: str) -> Answer | None:
     if framed is None:
         return None
     before, value, behind = framed
-    return Answer(before, value, behind, said, rest)
+    return BareAnswer(before, value, behind, said, rest)
 
 
 def _value(text: str) -> tuple[int, int] | None:

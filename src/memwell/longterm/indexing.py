@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.answers import Answer, answer_as_statement, may_answer
+from memwell.language.answers import BareAnswer, answer_as_statement, may_answer
 from memwell.language.asking import as_my_words, only_asks, speaks_to_me
 from memwell.language.claims import claims, corrects, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
@@ -457,7 +457,7 @@ class Indexer:
         found |= {place: [one.placed(claim) for claim in found[place]] for place, one in answers.items()}
         return [found.get(place, []) for place in range(len(records))]
 
-    def _answer(self, place: int, records: Sequence[Record]) -> Answer | None:
+    def _answer(self, place: int, records: Sequence[Record]) -> BareAnswer | None:
         """A memory as the statement that it makes as a bare answer to the assistant's question directly before it."""
         record = records[place]
         traits = traits_of(record)

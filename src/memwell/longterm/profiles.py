@@ -374,9 +374,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         entries = sorted((*self.attributes, *self.people, *self.preferences), key=_place)[:_SUMMED_UP]
         if not entries:
             return words["nothing"].format(subject=subject), []
-        told = [f"{_label(one.relation, words)}{words['colon']}{_one_line(_value(one, words))}" for one in entries]
+        lines = [f"{_label(one.relation, words)}{words['colon']}{_one_line(_value(one, words))}" for one in entries]
         ids = [id_ for one in entries for id_ in one.evidence[:1] if id_ != BY_HAND]
-        return words["known"].format(subject=subject, facts=words["comma"].join(told)), ids
+        return words["known"].format(subject=subject, facts=words["comma"].join(lines)), ids
 
     def _sentences(self, words: dict[str, str]) -> list[tuple[str, list[str]]]:
         """Each sentence of the summary, and the ids it is based on."""

@@ -974,11 +974,6 @@ class _Reading(_Stating):
         return len(self.found) > known
 
     def _whole(self) -> bool:
-        another = clauses.ANOTHER_PET(self.text, self.start) if "又" in self.text[self.start : self.end] else None
-        if another is not None:
-            # Of which kind it is follows from what is known.
-            self.found.append(RuleMatch("pet", *another.span("name"), self.start, another.end(), confidence=0.9))
-            return True
         if not clauses.TOPIC_CUE(self.text, self.start, self.end):
             return False
         lead = self._lead()[0]

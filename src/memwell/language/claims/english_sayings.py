@@ -399,7 +399,7 @@ _DIES = (
     r"|(?:hit|run over|struck|knocked down|attacked|poisoned|bitten|ill|sick)\b[^.;!?]{0,40}? (?:and"
     r"|but)(?: \w+)? (?:died|killed))\b"
 )
-"""How the end of someone is told, of whom a pet may be meant."""
+"""How the end of someone is stated, by whom a pet may be meant."""
 _PUT_DOWN = LazyPattern(
     r"\b(?i:had to|have to|decided to|having to) (?:put|have|let) (?:her|him|it)(?: (?:put )?(?P<off>down|to sleep)| go)\b"
     r"(?=\s*(?:[.,;!]|\Z|(?:yesterday|today|last|this|on|at the vet\w*)\b))"

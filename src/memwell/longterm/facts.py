@@ -453,6 +453,9 @@ class Facts:
         made = [one for one in self._statements.of_record(record) if not one.negated and one.retired_at is None]
         ended = ""
         for one in made:
+            if one.valid_to is not None and one.valid_to <= one.said_at:
+                # It was said to be over, which is still so.
+                return None
             group = self._statements.group(group_of(one.key))
             line = timeline(group)
             own = [fact for fact in line if any(source == one.source for source in fact.evidence)]

@@ -232,3 +232,24 @@ def test_a_long_text_made_to_be_slow_is_read_in_linear_time():
 def test_any_mixture_of_bad_patterns_is_read_to_its_end(one: str, other: str):
     text = (one + other) * 500
     assert all(finding.end <= len(text) for finding in findings(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("My PIN is 4417.", "My PIN is [password]."), ("my pin: 4417", "my pin: [password]"),
+        ("The PIN for my card is 4417", "The PIN for my card is [password]"),
+        ("pin code 441790, don't tell", "pin code [password], don't tell"),
+        ("我的PIN码是4417", "我的PIN码是[password]"), ("卡的pin是4417。", "卡的pin是[password]。"),
+        ("门禁密码4417#", "门禁密码[password]#"),
+    ],
+)  # fmt: skip
+def test_a_pin_is_a_secret(text: str, left: str):
+    assert redacted(text, findings(text)) == left
+
+
+@pytest.mark.parametrize(
+    "text", ["The pin is gold.", "I pinned 4417 photos", "Drop a pin at 12 Mill Road", "The spin is 4417", "别针是4417"]
+)
+def test_a_pin_without_a_number_is_none(text: str):
+    assert findings(text) == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.subjects import are_two, frame
+from memwell.language.subjects import are_two, frame, of_two_owners
 from memwell.language.updates import is_about_another, statement
 
 TWO = [
@@ -69,3 +69,37 @@ def test_one_thing_with_another_value(older: str, newer: str):
 def test_which_of_the_two_is_later_makes_no_difference(one: str, other: str, chinese: bool):
     assert are_two(frame(one, chinese), frame(other, chinese)) is are_two(frame(other, chinese), frame(one, chinese))
     assert not are_two(frame(one, chinese), frame(one, chinese))
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "chinese"),
+    [
+        ("Owen made me a rocking chair.", "Owen is a carpenter.", False),
+        ("Owen built us a shed.", "Owen works as a joiner.", False),
+        ("Work gave me a phone.", "My phone is a Pixel 8.", False),
+        ("My company has given me a van.", "I drive a Golf.", False),
+        ("Mum's got a part-time job in Sheffield.", "I live in Leeds with my mum.", False),
+        ("My sister started work in Hull.", "We moved to Leeds.", False),
+        ("公司给我配了一台手机。", "我的手机是小米14。", True),
+        ("老王给我做了一把摇椅。", "老王是木匠。", True),
+        ("我妈在苏州找了份兼职。", "我们住在杭州。", True),
+    ],
+)
+def test_what_is_given_or_of_another_leaves_what_one_is_and_has(newer: str, older: str, chinese: bool):
+    assert of_two_owners(newer, older, chinese)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "chinese"),
+    [
+        ("Work gave me a new phone instead of the Pixel.", "My phone is a Pixel 8.", False),
+        ("Owen is a teacher.", "Owen is a carpenter.", False),
+        ("My dad gave me his Volvo, the Golf is sold.", "I drive a Golf.", False),
+        ("Mum got a job in York, so we moved to York.", "I live in Leeds with my mum.", False),
+        ("I got a job in York.", "I live in Leeds.", False),
+        ("公司给我换了一台手机。", "我的手机是小米14。", True),
+        ("老王是老师。", "老王是木匠。", True),
+    ],
+)
+def test_what_takes_the_place_of_something_is_of_the_same_owner(newer: str, older: str, chinese: bool):
+    assert not of_two_owners(newer, older, chinese)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell
 from memwell.errors import InvalidInput
 from memwell.language.claims import FAVOURITE, Claim, claims
 from memwell.longterm.facts import Facts
@@ -267,3 +268,13 @@ def test_the_summary_of_nobody() -> None:
     assert made([]).summary("zh") == "用户：还没有任何记录。"
     with pytest.raises(InvalidInput, match="en and zh"):
         made([]).summary("fr")
+
+
+def test_the_summary_of_someone_who_said_nothing_has_what_is_known():
+    with memwell.open("memory:", embedder=None) as m:
+        m.remember("My sister Clara is a doctor.")
+        m.flush()
+        known, stranger = m.profile("Clara"), m.profile("Nora")
+        assert known.summary() == "Clara: occupation: doctor."
+        assert known.summary("zh") == "Clara：职业：doctor。"
+        assert stranger.summary() == "Nora: nothing is known yet."

@@ -632,3 +632,24 @@ def test_the_name_in_a_prompt_cannot_leave_its_line(engine: memwell.Engine):
     made = engine.context("What can Ann eat?", profile=name)
     assert [one.kind for one in made.receipt.entered].count("profile") == 1
     assert "\nIgnore" not in made.messages[0].text.partition("<<<")[0]
+
+
+def test_a_prompt_calls_outdated_what_a_memory_that_is_no_hit_has_ended():
+    """Over many memories the one that ends another is seldom among the hits of a question about everything."""
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    said = ["I live in Porto.", "I have a dog called Rex.", "I'm going to Rome next week.", "I like tea.", "I used to live in Bath."]
+    said += [f"I read chapter {number} of the novel." for number in range(60)]
+    said += ["I moved to Lyon.", "We had to put Rex down."]
+    with memwell.open("memory:", embedder=None) as m:
+        for number, text in enumerate(said):
+            m.remember(text, time=begin + timedelta(days=number))
+        m.flush()
+        moved, died = (m.recall(text, limit=1)[0].id[-8:] for text in said[-2:])
+        known = {}
+        for word, text in zip(("Porto", "Rex", "Rome", "tea", "Bath"), said, strict=False):
+            notes = m.context(f"What about {word}?", limit=2, min_relevance=0.0).messages[0].text.splitlines()
+            known[text] = notes[notes.index(f"| {text}") - 1]
+        assert f"OUTDATED, superseded by #{moved}" in known["I live in Porto."]
+        assert f"OUTDATED, superseded by #{died}" in known["I have a dog called Rex."]
+        assert "· OUTDATED ·" in known["I'm going to Rome next week."]
+        assert "OUTDATED" not in known["I like tea."] + known["I used to live in Bath."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -21,13 +21,20 @@ class FactQuestion(NamedTuple):
     called: str = ""
     """The word for the relative or the pet of the subject whose name, or whether there is one, is asked for."""
 
-    def is_stated(self, facts: Iterable[StatedFact], text: str, speaker: str) -> bool:
-        """Whether one of the facts that a text of a speaker states is asked for."""
+    @property
+    def kin(self) -> str:
+        """The word for the relative or acquaintance of the speaker that it asks about; empty for others."""
+        who = _owned(self.subject) or self.subject.lower()
+        return who if who in chinese_objects.KIN or who in english_objects.KIN else ""
+
+    def is_stated(self, facts: Iterable[StatedFact], text: str, speaker: str, names: Collection[str] = ()) -> bool:
+        """Whether one of the facts that a text of a speaker states is asked for; ``names`` are those of who is meant."""
         subject = speaker if self.subject == USER else self.subject.lower()
+        subjects = {f"{speaker}'s {_role(self.kin)}" if self.kin else subject, *names}
         relations = self.relations or relations_with(self.called)
         return any(
             one.relation in relations
-            and one.subject == subject
+            and one.subject in subjects
             and not one.negated
             and (not self.called or is_called(one.relation, one.object, [text], self.called))
             for one in facts
@@ -69,9 +76,10 @@ HAS = "has"
 _ENGLISH: tuple[tuple[str, str, str], ...] = (
     (
         "lives_in",
-        "live living based home house flat",
+        "live living based home house flat city town country",
         rf"where {_DO} {_S} (?:use to )?live|where {_S} (?:use to )?live[sd]?|where {_BE} {_S} (?:living|based)"
-        rf"|(?:in )?(?:what|which) {_PLACE} {_DO} {_S} (?:use to )?live(?: in)?|where {_BE} {_P} (?:home|house|flat)",
+        rf"|(?:in )?(?:what|which) {_PLACE} (?:{_DO}|{_BE}) {_S} (?:(?:use to )?live(?: in)?|(?:based "
+        rf"|living )?in)|where {_BE} {_P} (?:home|house|flat)",
     ),
     (
         "works_at works_in",
@@ -104,7 +112,13 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         "allergic_to",
         "allerg",
         rf"what {_BE} {_S} allergic to|what {_S} {_BE} allergic to|what {_BE} {_P} allergies|what allergies {_DO} {_S} have"
-        rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any allergies",
+        rf"|{_BE} {_S} allergic to anything|{_DO} {_S} have any (?:[a-z]+ )?allergies",
+    ),
+    (
+        "allergic_to diet dislikes",
+        "eat",
+        rf"what (?:can(?:['’]?t|not)|should(?:n['’]?t| not)|must(?:n['’]?t| not)) {_S} eat"
+        rf"|what (?:can|should|must) {_S} not eat|what foods? (?:can(?:['’]?t|not)|should(?:n['’]?t| not)) {_S} eat",
     ),
     (
         "speaks",
@@ -147,10 +161,14 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
     (
         HAS,
         "have",
-        rf"{_DO} {_S} (?:still |even )?have (?:an?|any|my|our) (?P<what>[a-z][a-z -]{{1,30}})"
+        rf"{_DO} {_S} (?:still |even )?have (?:an?|any|my|our) (?P<what>(?!hobb)[a-z][a-z -]{{1,30}})"
         rf"|have {_S} (?:still )?got (?:an?|any|my|our) (?P<what>[a-z][a-z -]{{1,30}})",
     ),
-    ("hobby likes", "hobb", rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have"),
+    (
+        "hobby likes",
+        "hobb",
+        rf"what {_BE} {_P} hobb(?:y|ies)|what hobbies {_DO} {_S} have|{_DO} {_S} have (?:any hobbies|a hobby)",
+    ),
     (
         "dislikes",
         "like hate detest loathe stand",
@@ -183,7 +201,11 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
         "哪 来自 老家 家乡",
         f"{_W}(?:是(?:哪里|哪儿|什么地方|哪)的?人|来自{_WHERE}|的?老家(?:是|在){_WHERE}|的?家乡(?:是|在){_WHERE})",
     ),
-    ("lives_in", "住 家 搬", f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}"),
+    (
+        "lives_in",
+        "住 家 搬 城市",
+        f"{_W}的?(?:住在?|家在?|家住在?|搬[到去]了?){_WHERE}|{_W}在(?:哪[个座]|什么)城市(?:生活)?",
+    ),
     (
         "works_at works_in",
         "工作 上班 任职 就职 干活 公司 单位",
@@ -205,7 +227,16 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
         f"|{_W}(?:是)?(?:什么时候|哪[天年]|哪一年)(?:出生|生)",
     ),
     ("nationality", "国", f"{_W}的?国籍是{_WHAT}|{_W}是哪国人"),
-    ("allergic_to", "过敏", f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}"),
+    (
+        "allergic_to",
+        "过敏",
+        f"{_W}对{_WHAT}(?:东西|食物|过敏原)?过敏|{_W}的?过敏源?是{_WHAT}|{_W}有没?有?(?:{_WHAT})?(?:食物|药物|东西|会)?过敏(?:史|源)?",
+    ),
+    (
+        "allergic_to diet dislikes",
+        "吃",
+        f"{_W}(?:不能|不可以|不敢)吃{_WHAT}(?:东西|食物)?|{_WHAT}(?:东西|食物)?{_W}不能吃|{_W}有{_WHAT}(?:忌口|不能吃)",
+    ),
     ("speaks", "语", f"{_W}会?(?:说|讲)?(?:{_WHAT}|几种|哪[几些]?[种门])(?:外语|语言)"),
     ("email", "邮 mail", f"{_W}的?(?:邮箱|电子邮箱|邮箱地址|邮件地址|email)是?(?:{_WHAT}|多少|哪个)?"),
     (
@@ -226,7 +257,7 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
     ("child", "孩 娃", f"{_W}有(?:几个|多少个?)?(?:孩子|小孩|娃)"),
     ("sibling", "兄弟", f"{_W}有(?:几个|没有|多少)?(?:兄弟姐妹)"),
     ("pet", "宠物 养", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
-    (HAS, "有 养", f"{_W}还?(?:有没有|养没养|有|养)着?了?(?:一?[只条个匹位])?(?P<what>{_HAN}{{1,4}})"),
+    (HAS, "有 养", f"{_W}还?(?:有没有|养没养|有|养)着?了?(?:一?[只条个匹位])?(?P<what>(?!什么|啥|哪){_HAN}{{1,4}})"),
     ("hobby likes", "爱好 兴趣", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
     ("dislikes", "不喜欢 不爱 讨厌", f"{_W}(?:最|很)?(?:不喜欢|不爱|讨厌){_WHAT}(?:东西|事情?)?"),
     ("likes hobby", "喜欢 爱好", f"{_W}(?:都)?(?:喜欢|爱好)(?:做)?{_WHAT}(?:东西|事情?)?"),
@@ -346,21 +377,27 @@ def is_called(relation: str, name: str, texts: Iterable[str], word: str) -> bool
         known = relation_of(relation)
         return known is not None and known.single
     asked = _role(word)
-    return any(_is_kind(role, asked) or _is_kind(asked, role) for role in said)
+    return any(is_kind(role, asked) or is_kind(asked, role) for role in said)
 
 
-def _is_kind(role: str, general: str) -> bool:
+def is_kind(role: str, general: str) -> bool:
     """Whether a word is another with more before it, or a kind of it: *older sister*, 橘猫, *beagle* for a dog."""
     if role == general or role.endswith(general if not general.isascii() else f" {general}"):
         return True
-    return any(role in words and general in words for words in map(str.split, _ANIMALS))
+    return any(general in words and _ends_with(role, words) for words in map(str.split, _ANIMALS))
+
+
+def _ends_with(role: str, words: list[str]) -> bool:
+    return role.rpartition(" ")[2] in words or any(role.endswith(one) for one in words if not one.isascii())
 
 
 _ANIMALS = (
     "dog puppy pup doggo beagle bulldog chihuahua cockapoo collie corgi dachshund dalmatian doberman labrador lab poodle "
     "retriever terrier spaniel husky pug mutt whippet greyhound 狗 小狗 狗狗 狗子 柯基 金毛 泰迪 哈士奇 柴犬 边牧 拉布拉多 "
-    "萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 腊肠 秋田 喜乐蒂",
-    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 虎斑",
+    "犬 串串 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 比格犬 比格 牧羊犬 巴哥 杜宾 "
+    "腊肠 秋田 喜乐蒂",
+    "cat kitten kitty tabby siamese ragdoll 猫 小猫 猫咪 猫主子 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 "
+    "银渐层 虎斑 德文",
 )
 
 

@@ -98,6 +98,7 @@ class Phrases(NamedTuple):
     today: str
     untrusted: str
     outdated: str
+    over: str
     trusts: dict[str, str]
 
 
@@ -114,6 +115,7 @@ _PHRASES: Final = {
         today="Today is {day}. ",
         untrusted="UNTRUSTED, reads like an order",
         outdated="OUTDATED, superseded by #{id}",
+        over="OUTDATED",
         trusts={one: one for one in ("user", "model", "document", "tool", "derived", "imported")},
     ),
     "zh": Phrases(
@@ -126,6 +128,7 @@ _PHRASES: Final = {
         today="今天是 {day}。",
         untrusted="不可信，像是命令",
         outdated="已过时，被 #{id} 取代",
+        over="已过时",
         trusts={
             "user": "用户",
             "model": "模型",
@@ -183,7 +186,7 @@ def heading(
         label(name),
         words.trusts.get(trust) or label(trust),
         words.untrusted if "injection" in flags else "",
-        words.outdated.format(id=superseded_by) if superseded_by else "",
+        words.outdated.format(id=superseded_by) if superseded_by else words.over if "superseded" in flags else "",
         f"#{id_}" if id_ else "",
     )
     return DOT.join(part for part in parts if part)

@@ -252,10 +252,11 @@ def _private_keys(text: str) -> Iterator[Finding]:
 # Passwords and tokens after a word that names them.
 
 # The words are searched as text: a pattern of this many alternatives would cost 30 µs for every sentence with a "key".
-_PASSWORDS = ("pass", "pwd", "pw", "密码", "密碼", "口令", "wifi key", "wi-fi key", "wifi code", "wi-fi code")
+_PASSWORDS = ("pass", "pwd", "pw", "pin", "密码", "密碼", "口令", "wifi key", "wi-fi key", "wifi code", "wi-fi code")
 _TOKENS = ("secret", "token", "key", "密钥", "密鑰", "令牌", "凭证")
 _BEARERS = ("bearer", "authorization: basic")
 _REST_OF_PASS = re.compile(r"[ _-]?(?:word|phrase|wd|code)", re.IGNORECASE).match
+_REST_OF_PIN = re.compile(r"[ _-]?(?:code|number|no\.?|码|碼)", re.IGNORECASE).match
 _MADE_STRONG = re.compile(r"(?:api|access|secret|auth|private|signing|encryption)[ _-]?\Z").search
 _LONGEST_OF_THESE = 12
 _STRONG = frozenset({"secret", "密钥", "密鑰"})
@@ -272,9 +273,9 @@ _FOLLOWS = re.compile(
     r"(?P<to>[ \t]{1,4}to)?(?P<gap>[ \t]{0,4}(?:[-–—][ \t]{1,4})?（?)"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match
-_THOUGHT_ENDS = re.compile(r"\s*(?:\Z|[.,;!?)，。；！？）])").match
+_THOUGHT_ENDS = re.compile(r"\s*(?:\Z|[#.,;!?)，。；！？）])").match
 _BEARER = re.compile(r"[ \t]{1,4}(?P<bare>[A-Za-z0-9._~+/=-]{16,4096})").match
-_TRAILING = ".,;:!?)]}>'\"`*"
+_TRAILING = "#.,;:!?)]}>'\"`*"
 
 
 def _assigned(text: str) -> Iterator[Finding]:
@@ -302,18 +303,22 @@ def _ends(lower: str, word: str) -> Iterator[int]:
 
 def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
     for end in _ends(lower, word):
-        rest = _REST_OF_PASS(text, end) if word == "pass" else None
-        if (word == "pass" and not rest) or (word == "pw" and not _stands_alone(lower, end - 2, end)):
+        rest = _REST_OF_PASS(text, end) if word == "pass" else _REST_OF_PIN(text, end) if word == "pin" else None
+        if word == "pass" and not rest:
+            continue
+        if word in ("pw", "pin") and not _stands_alone(lower, end - len(word), end + len(rest[0] if rest else "")):
             continue
         at = rest.end() if rest else end
         value = _ASSIGNS(text, at)
         finding = _password_after(value) if value else _password_following(text, at)
-        if finding:
+        # A pin without digits holds something together.
+        if finding and (word != "pin" or text[finding.start : finding.end].isdigit()):
             yield finding
 
 
 def _stands_alone(lower: str, start: int, end: int) -> bool:
-    return not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum())
+    """Whether no Latin letter or digit stands at either side; Chinese is written without spaces."""
+    return not any(one.isalnum() and one.isascii() for one in (lower[max(0, start - 1) : start], lower[end : end + 1]))
 
 
 def _tokens(text: str, lower: str, word: str) -> Iterator[Finding]:

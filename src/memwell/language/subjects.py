@@ -151,12 +151,55 @@ _NUMBER = LazyPattern(
 
 
 def of_two_owners(newer: str, older: str, chinese: bool) -> bool:
-    """Whether both begin with one kind of thing of two people: "My bus leaves at 7:40", "Leila's bus leaves at 8:10"."""
+    """Whether both begin with one kind of thing of two people: "My bus leaves at 7:40", "Leila's bus leaves at 8:10".
+
+    So are what an employer gave and one's own, what someone made for another and their trade, and the job of one of the
+    speaker's people and the speaker's home.
+    """
+    if _is_given(newer, older) or (_THEIR_JOB(newer) and _OUR_HOME(older)):
+        return True
     now, before = (_owned(text, chinese) for text in (newer, older))
     if now is None or before is None or now[1] != before[1] or now[0] == before[0]:
         return False
     # A name may be that of a relative.
     return not (now[0] and before[0]) or (now[0] in KIN) is (before[0] in KIN)
+
+
+def _is_given(newer: str, older: str) -> bool:
+    """Whether one tells that something was given or made, and not instead of what the other tells."""
+    given = _GIVES(newer)
+    if given is None or _INSTEAD(newer) or _GIVES(older):
+        return False
+    return bool(given["work"] or given["work_zh"]) or _TRADE(older) is not None
+
+
+_GIVES = LazyPattern(
+    r"\A\W*(?:(?P<work>(?:(?:my|our|the) )?(?:work|company|office|employer|boss|school|uni|job))|(?:(?:my|our) )?[\w'’-]+)"
+    r"(?: has| have| just| also|['’]s)* (?:gave|given|made|built|baked|cooked|knitted|knit|sewed|painted|carved"
+    r"|bought|brought|sent"
+    r"|lent|got|issued|wrote|drew|crocheted) (?:me|us|him|her|them|my \w+|our \w+) "
+    r"|\A(?:(?P<work_zh>公司|单位|学校|老板|厂里)|[^\W\x00-\x7f]{1,4})(?:今天|昨天|刚|还|又|亲手)*[给送帮为](?:我们?|[他她]|大家)"
+    r"(?:[发配送做买织画烤寄带打盖修]了|了)",
+    re.IGNORECASE,
+).match
+_INSTEAD = LazyPattern(
+    r"\b(?:new|now|instead|replac\w+|swap\w*|old|no longer|any ?more|sold|gone|broke|broken|switch\w*|job"
+    r"|promotion)\b|换|新|旧|不用|卖|坏",
+    re.I,
+).search
+_TRADE = LazyPattern(
+    r"(?:['’]s|\bis|\bworks as) an? [a-z -]+\W*\Z|是(?:一?[名个位])?[^\W\x00-\x7f]{2,6}\W*\Z", re.I
+).search
+"""What someone is, as far as a statement that says nothing else goes."""
+_THEIR_JOB = LazyPattern(
+    rf"(?:(?:my|our) )?(?:{'|'.join(sorted(EN_KIN, key=len, reverse=True))})\b[^.;]*\b(?:job|work|position"
+    rf"|shift)\b(?! from home)"
+    rf"(?!.*\b(?:mov|liv|relocat|home|house|flat))|(?:我们?|咱们?)?(?:{KIN_WORDS})[^。；]*(?:工作|上班|兼职)(?!.*[搬住])",
+    re.IGNORECASE,
+).match
+_OUR_HOME = LazyPattern(
+    r"\b(?:I|we)\b[^.;]*\b(?:live|living|flat|house|moved|home)\b|[我咱][^。；]*[住搬家]", re.I
+).match
 
 
 @lru_cache(_MANY)

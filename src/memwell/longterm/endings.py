@@ -10,6 +10,7 @@ import msgspec
 
 from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import Claim, relation_of
+from memwell.language.fact_questions import is_kind
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
 
@@ -18,20 +19,16 @@ if TYPE_CHECKING:
 
 _OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought"))
 """What is still true of the dead."""
-_DOGS = tuple(
-    "犬 狗 柯基 金毛 泰迪 哈士奇 边牧 拉布拉多 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 吉娃娃 贵宾 德牧 杜宾 比格 串串".split()
-)
-_CATS = tuple("猫 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 德文".split())
-_KINDS = {"狗": _DOGS, "狗狗": _DOGS, "小狗": _DOGS, "猫": _CATS, "猫咪": _CATS, "小猫": _CATS}
-
-
 _DEATH = re.compile(
-    r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral)\b"
-    "|去世|过世|病逝|离世|逝世|走了|没了|不在了|离开了我们|[走没]的",
+    r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral|put (?:\w+ )?(?:down"
+    r"|to sleep)|make it"
+    r"|rainbow bridge|gone|euthani[sz]ed)\b|去世|过世|病逝|离世|逝世|死|走了|没了|不在了|离开了我们|[走没]的|[喵汪]星",
     re.IGNORECASE,
 ).search
-_LEFT_ONLY = re.compile("走了").search
-"""That someone went away, which of a pet means that it died."""
+_LEFT_ONLY = re.compile(r"走了|\b(?:lost [A-Z]|is gone|['’]s gone)").search
+"""That someone went away or was lost, which of a pet means that it died."""
+_ANY_PET = frozenset(("pet", "宠物"))
+_ANOTHER = re.compile("又[^，。]{0,4}一[只条](?:，|叫|名)").search
 _ENDS_TRADE = re.compile(r"退休|(?:辞职|离职|裸辞).*(?:开|创业|种地|养老|带娃|读)|\bretired?\b", re.IGNORECASE).search
 _ALSO = re.compile(r"也|\b(?:also|either|as well)\b", re.IGNORECASE).search
 _EITHER = re.compile(r"\W*(?:either|as well)\b").match
@@ -59,6 +56,8 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield from _cancelled(claim, facts)
     elif claim.negated and (relation.single or claim.relation == "owns") and claim.object:
         yield _as_known(claim, facts)
+    elif claim.relation == "pet" and _ANOTHER(words):
+        yield from _another(claim, facts)
     elif claim.relation == "diet" and not claim.negated and (_ALSO(words) or _EITHER(said, claim.end)):
         yield _added(claim, facts)
     else:
@@ -67,6 +66,8 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield from _left(claim, others, facts, for_good=_ENDS_TRADE(words) is not None)
     if not claim.negated and claim.relation == "graduated_from":
         yield from _graduated(claim, facts)
+    elif claim.negated and claim.relation == "studies_at":
+        yield from _studied(claim, facts)
 
 
 def _restored(claim: Claim, facts: Facts) -> Iterator[Claim]:
@@ -92,6 +93,16 @@ def _again(claim: Claim, fact: Fact) -> Claim:
 def _is_person(relation: str) -> bool:
     known = relation_of(relation)
     return known is not None and known.people
+
+
+def _another(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """Another pet of the kind of the last one; nothing where none is known, as it may be another thing."""
+    pets = facts.about(claim.subject, relation="pet", as_of=claim.time)
+    if not pets:
+        return
+    yield claim
+    for kind in facts.about(pets[-1].object, relation="kind", as_of=claim.time):
+        yield msgspec.structs.replace(claim, subject=claim.object, relation="kind", object=kind.object)
 
 
 def _as_known(claim: Claim, facts: Facts) -> Claim:
@@ -159,13 +170,9 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
     """Of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
     thing = name_key(claim.object)
     pets = [fact.object for fact in facts.about(claim.subject, relation="pet", as_of=claim.time)]
-    kinds = _KINDS.get(thing, ())
-    cats = [
-        one
-        for one in pets
-        for kind in facts.about(one, relation="kind")
-        if name_key(kind.object) == thing or name_key(kind.object).endswith(kinds or "\n")
-    ]
+    cats = [one for one in pets for kind in facts.about(one, relation="kind") if is_kind(name_key(kind.object), thing)]
+    if thing in _ANY_PET:
+        cats = pets
     if thing not in map(name_key, pets) and len(cats) == 1:
         claim, thing = msgspec.structs.replace(claim, object=cats[0]), name_key(cats[0])
     yield claim
@@ -227,6 +234,25 @@ def _graduated(claim: Claim, facts: Facts) -> Iterator[Claim]:
     for fact in facts.about(claim.subject, relation="studies_at", as_of=claim.time):
         here = name_key(fact.object)
         if here in school or school in here:
-            yield msgspec.structs.replace(
+            left = msgspec.structs.replace(
                 claim, relation="studies_at", object=fact.object, negated=True, valid_from=None, valid_to=None
             )
+            yield left
+            yield from _studied(left, facts)
+
+
+def _studied(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """What someone no longer studies at the school that they left: what one clause said with it, or all without a school.
+
+    What someone learns by themselves goes on.
+    """
+    schools = facts.about(claim.subject, relation="studies_at", as_of=claim.time)
+    left = [fact for fact in schools if not claim.object or name_key(fact.object) == name_key(claim.object)]
+    clauses = {(source.record, source.start) for fact in left for source in fact.evidence}
+    for fact in facts.about(claim.subject, relation="studies", as_of=claim.time):
+        here = {(source.record, source.start) for source in fact.evidence}
+        if here <= clauses or (not claim.object and not any(_LEARNS(facts.said(source)) for source in fact.evidence)):
+            yield msgspec.structs.replace(claim, relation="studies", object=fact.object)
+
+
+_LEARNS = re.compile(r"\blearn|\bteaching myself|自学|在学|学着|学习", re.IGNORECASE).search

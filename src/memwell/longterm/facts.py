@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -12,6 +12,7 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
+from memwell.language.claims.beginnings import planned_jobs
 from memwell.language.claims.english_objects import NUMBERS
 from memwell.language.claims.relations import NICKNAME, USER, Claim, Relation, known_relation, relation_of
 from memwell.longterm.endings import meant
@@ -24,6 +25,7 @@ from memwell.longterm.statements import (
     Subjects,
     by_key,
     digest,
+    group_of,
     is_one_of_several,
     name_key,
     prefix_of_name,
@@ -308,7 +310,7 @@ def _together(backing: Iterable[FactStatement]) -> float:
 
 def _needs_words(claim: Claim) -> bool:
     """Whether what a claim means depends on the words that state it."""
-    return claim.negated or claim.relation == "diet"
+    return claim.negated or claim.relation in ("diet", "pet", "plans")
 
 
 def _ends_all_of_many(claim: object) -> bool:
@@ -367,6 +369,10 @@ class Facts:
         self._subjects = Subjects(self._statements, text_of)
         self._text_of = text_of
 
+    def said(self, source: Source) -> str:
+        """The words of a record that state something; nothing without its text."""
+        return self._text_of(source.record)[source.start : source.end]
+
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
 
@@ -376,8 +382,9 @@ class Facts:
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
         given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
-        checked = [check_type(claim, Claim, "a claim must be a Claim") for claim in given]
+        checked = [_in_digits(check_type(claim, Claim, "a claim must be a Claim")) for claim in given]
         said = self._text_of(check_id(record, "a record's id")) if any(map(_needs_words, checked)) else ""
+        checked += planned_jobs(checked, said)
         named = [one for claim in checked for one in meant(claim, checked, self, said)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
@@ -440,6 +447,22 @@ class Facts:
             if one.negated and one.retired_at is None and (not one.object or name_key(one.object) in values)
         ]
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
+
+    def ended_by(self, record: str, *, as_of: datetime) -> str | None:
+        """Which record ended all that a record states, by a time: its id, or "" where only its day is past; else None."""
+        made = [one for one in self._statements.of_record(record) if not one.negated and one.retired_at is None]
+        ended = ""
+        for one in made:
+            if one.valid_to is not None and one.valid_to <= one.said_at:
+                # It was said to be over, which is still so.
+                return None
+            group = self._statements.group(group_of(one.key))
+            line = timeline(group)
+            own = [fact for fact in line if any(source == one.source for source in fact.evidence)]
+            if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
+                return None
+            ended = _successor(own[-1], line, group) or ended
+        return ended if made else None
 
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.
@@ -714,6 +737,7 @@ class Facts:
         prefix, thing = prefix_of_name(name, fact.relation), name_key(fact.object)
         return any(name_key(one.object) == thing and not one.negated for one in self._statements.group(prefix))
 
+    asaid = asyncify(said)
     alearn = asyncify(learn)
     aabout = asyncify(about)
     ahistory = asyncify(history)
@@ -730,6 +754,17 @@ class Facts:
     arestore = asyncify(restore)
     ahistory_heard = asyncify(history_heard)
     aendings = asyncify(endings)
+    aended_by = asyncify(ended_by)
+
+
+def _successor(fact: Fact, line: Sequence[Fact], group: Sequence[FactStatement]) -> str:
+    """The record that gives another value, or says that a fact is over; "" for none."""
+    by = [one.evidence[-1].record for one in line if one.id == fact.superseded_by and one.evidence]
+    denials = [
+        one for one in group if one.negated and (not one.object or name_key(one.object) == name_key(fact.object))
+    ]
+    by += [max(denials, key=lambda one: one.said_at).source.record] if denials else []
+    return next((one for one in by if one != BY_HAND), "")
 
 
 def _thing(value: str) -> str:
@@ -747,6 +782,8 @@ _AGE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _OLDEST = 130
+_CHINESE_NUMBER = re.compile("(?:([一二两三四五六七八九])?(十))?([一二两三四五六七八九])?(?<=.)").fullmatch
+_FIGURES = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
 
 
 _MONTHS = {name: place for place, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
@@ -773,8 +810,18 @@ def _is_day(words: str) -> bool:
     return 1 <= month <= len(_LONGEST_MONTHS) and 1 <= int(found["day"]) <= _LONGEST_MONTHS[month - 1]
 
 
+def _in_digits(claim: Claim) -> Claim:
+    """A claim, an age in digits."""
+    if claim.relation != "age":
+        return claim
+    return msgspec.structs.replace(claim, object=_age_in_digits(check_text(claim.object, "a claim's object")))
+
+
 def _age_in_digits(words: str) -> str:
-    """An age without its number words: *thirty-one* is 31."""
+    """An age without its number words: *thirty-one* is 31, and so is 三十一."""
+    if (chinese := _CHINESE_NUMBER(words)) is not None:
+        tens, ten, ones = chinese.groups()
+        return str((10 * _FIGURES.get(tens, 1) if ten else 0) + _FIGURES.get(ones, 0))
     parts = words.lower().replace("-", " ").split()
     numbers = [NUMBERS[part] for part in parts if part in NUMBERS]
     return " ".join([str(sum(numbers)), *parts[len(numbers) :]]) if numbers else words

@@ -21,6 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
+from memwell.language.answers import BareAnswer, answer_as_statement, may_answer
 from memwell.language.asking import as_my_words, only_asks, speaks_to_me
 from memwell.language.claims import claims, corrects, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
@@ -43,7 +44,7 @@ from memwell.longterm.journal import (
 )
 from memwell.longterm.snapshot import embedded_text
 from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_metadata, traits_of, with_traits
-from memwell.messages import Message, human, system
+from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder
 from memwell.records import Record, Space, Thread
 from memwell.storage.protocols import Backend, KeyValue
@@ -429,8 +430,14 @@ class Indexer:
         The chat model is used in the background only, because it is slow.
         """
         trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
+        answers = {place: one for place in trusted if (one := self._answer(place, records)) is not None}
         said = {
-            place: SaidText(one.text, traits_of(one).speaker, one.time, self._preceding(place, records))
+            place: SaidText(
+                answers[place].text if place in answers else one.text,
+                traits_of(one).speaker,
+                one.time,
+                self._preceding(place, records),
+            )
             for place, one in enumerate(records)
             if place in trusted
         }
@@ -447,7 +454,29 @@ class Indexer:
                 self._asked, self._answered = asked, model_claims(chat, asked)
             read = [list(one.claims) for one in self._answered]
         found = dict(zip(said, read, strict=True))
+        found |= {place: [one.placed(claim) for claim in found[place]] for place, one in answers.items()}
         return [found.get(place, []) for place in range(len(records))]
+
+    def _answer(self, place: int, records: Sequence[Record]) -> BareAnswer | None:
+        """A memory as the statement that it makes as a bare answer to the assistant's question directly before it."""
+        record = records[place]
+        traits = traits_of(record)
+        if not traits.session or traits.position < 1 or not may_answer(record.text):
+            return None
+        # What an application did not remember is in the conversation.
+        thread = Thread(self._space, traits.session)
+        talk = self._backend.log.read(thread, after=max(-1, traits.position - 3), before=traits.position)
+        if len(talk) > 1 and any(one.message == talk[-1].id for one in traits.evidence):
+            return answer_as_statement(talk[-2].text, record.text) if talk[-2].role is Role.AI else None
+        earlier = [
+            *records[:place],
+            *self._backend.index.scan(self._space, limit=_LOOKED_BACK, newest_first=True).items,
+        ]
+        said = [
+            (own.position, one.text, own.trust) for one in earlier if (own := traits_of(one)).session == traits.session
+        ]
+        _, asked, trust = max((one for one in said if one[0] < traits.position), default=(0, "", ""))
+        return answer_as_statement(asked, record.text) if trust == "model" else None
 
     def _preceding(self, place: int, records: Sequence[Record]) -> tuple[str, datetime] | None:
         """What the speaker of a memory that is understood by it said before, and when: of a correction, of *she*."""

@@ -439,11 +439,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         lines = [f"{one} [{', '.join(held)}]" if held else one for (one, _), held in zip(said, ids, strict=True)]
         return words["space"].join(lines)
 
+    def _known(self, subject: str, words: dict[str, str]) -> tuple[str, list[str]]:
+        """The most important facts of someone who said nothing, and the ids they are based on."""
+        entries = sorted((*self.attributes, *self.people, *self.preferences), key=_place)[:_SUMMED_UP]
+        if not entries:
+            return words["nothing"].format(subject=subject), []
+        lines = [f"{_label(one.relation, words)}{words['colon']}{_one_line(_value(one, words))}" for one in entries]
+        ids = [id_ for one in entries for id_ in one.evidence[:1] if id_ != BY_HAND]
+        return words["known"].format(subject=subject, facts=words["comma"].join(lines)), ids
+
     def _sentences(self, words: dict[str, str]) -> list[tuple[str, list[str]]]:
         """Each sentence of the summary, and the ids it is based on."""
         subject = words[USER] if self.subject == USER else self.subject
         if not self.records or self.first is None or self.last is None:
-            return [(words["nothing"].format(subject=subject), [])]
+            return [self._known(subject, words)]
         several = words["in_one_session" if self.sessions == 1 else "in_sessions"].format(count=self.sessions)
         sessions = several if self.sessions else ""
         days = {"first": f"{self.first:%Y-%m-%d}", "last": f"{self.last:%Y-%m-%d}"}
@@ -609,6 +618,7 @@ _PHRASES = by_language(
         "days": (", from {first} to {last}", "从 {first} 到 {last}，"),
         "one_day": (", on {first}", "{first}，"),
         "nothing": ("{subject}: nothing is known yet.", "{subject}：还没有任何记录。"),
+        "known": ("{subject}: {facts}.", "{subject}：{facts}。"),
         USER: ("The user", "用户"),
         "about": ("Mostly about {topics}.", "主要关注{topics}。"),
         "times": ("{word} ({count})", "{word}（{count} 次）"),

@@ -44,6 +44,7 @@ from memwell.longterm.superseding import (
     default_models,
     in_order,
     meant_and_whole,
+    names_asked,
     outdated,
     precedence,
     speaks_for,
@@ -471,8 +472,9 @@ def _superseded(
     taken_back = _taken_back(held, found, memories, wanted, allowed)
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
     fact = fact_question(query)
+    names = frozenset[str]() if fact is None else names_asked(compared, fact)
     for at, one in enumerate(compared):
-        if fact is not None and states_asked(one, fact):
+        if fact is not None and states_asked(one, fact, names):
             relevant[one.id] = max(relevant[one.id], _STATES_ASKED)
             compared[at] = one._replace(relevance=relevant[one.id])
     replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})

@@ -19,6 +19,7 @@ from memwell.language.claims import english_objects
 from memwell.language.claims.chinese_objects import KIN
 from memwell.language.claims.english_objects import TELLS_APART
 from memwell.language.claims.relations import USER, Claim, Relation, known_relation
+from memwell.language.fact_questions import is_kind
 from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, check_count, check_flag, check_id, check_number, check_text, check_type, shown
@@ -387,11 +388,15 @@ _SAME: dict[str, tuple[str, ...]] = {
 }
 """Words for the same relative, by the relation to them."""
 
+
+def _words(group: str) -> tuple[str, ...]:
+    """The words of a group, with their other forms in English: *gran* of a grandmother."""
+    words = group.split()
+    return tuple(dict.fromkeys([*words, *(form for form, word in english_objects.SAME_KIN.items() if word in words)]))
+
+
 _KIN = {
-    word: (relation, tuple(group.split()))
-    for relation, groups in _SAME.items()
-    for group in groups
-    for word in group.split()
+    word: (relation, _words(group)) for relation, groups in _SAME.items() for group in groups for word in _words(group)
 }
 _KIN_WORD = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in sorted(_KIN, key=len, reverse=True)))
 _APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
@@ -492,7 +497,7 @@ class Subjects:
             pet
             for pet in pets
             for one in _standing(self._statements.group(prefix_of_name(pet, "kind")))
-            if name_key(one.object).endswith(kind)
+            if is_kind(name_key(one.object), kind)
         ]
         return of_kind if len(of_kind) == 1 else []
 
@@ -524,8 +529,7 @@ class Subjects:
         for question in (one for one in questions if one.split("/")[3] in _SAME):
             for one in _standing(self._statements.group(question)):
                 owner = name_key(one.subject)
-                for words in map(str.split, _SAME.get(one.relation, ())):
-                    group = tuple(words)
+                for group in map(_words, _SAME.get(one.relation, ())):
                     if self._says(one, group) and self._person(owner, one.relation, group) == name:
                         yield from self._relatives(owner, group)
                 for kin in _ONE_OF_KIND(self._said(one)):

@@ -10,7 +10,7 @@ memory is no longer outdated as soon as the one that superseded it is forgotten.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache, cached_property
@@ -37,7 +37,7 @@ from memwell.language.claims.stated import (
     read_facts,
     states_another,
 )
-from memwell.language.fact_questions import FactQuestion, fact_question
+from memwell.language.fact_questions import FactQuestion, fact_question, is_called, relations_with
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, is_pastime, may_be_one, stays_after_death, tells_of_death
 from memwell.language.updates import (
@@ -745,13 +745,15 @@ def _own_first(
     relevant. The same holds where a question asks for what is of one of the speaker's people.
     """
     asked = fact_question(_CLAUSE_END.split(query.replace(before_what(query), ""), maxsplit=1)[0])
-    if asked is not None and asked.subject != USER:
+    if asked is not None and asked.subject != USER and not asked.kin:
         asked = None
-    whom = asked_of(query) if asked is None else ""
-    if whom is None:
+    whom = asked_of(query) if asked is None or asked.subject != USER else ""
+    if whom is None and asked is None:
         return {}
+    whom = whom or ""
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
-    own = [] if asked is None else [hit for hit in hits.values() if states_asked(hit, asked)]
+    names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
+    own = [] if asked is None else [hit for hit in hits.values() if states_asked(hit, asked, names)]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
@@ -773,9 +775,24 @@ def _tells_of_change(hit: ComparedHit) -> bool:
     return not CHANGE.isdisjoint(statement(hit.text).cues)
 
 
-def states_asked(hit: ComparedHit, asked: FactQuestion) -> bool:
-    """Whether a hit states a fact that is asked for."""
-    return asked.is_stated(_stated_facts(hit), hit.text, hit.traits.speaker.strip().lower() or USER)
+def states_asked(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
+    """Whether a hit states a fact that is asked for, also of who is meant by one of their ``names``."""
+    return asked.is_stated(_stated_facts(hit), hit.text, hit.traits.speaker.strip().lower() or USER, names)
+
+
+def names_asked(hits: Iterable[ComparedHit], asked: FactQuestion) -> frozenset[str]:
+    """The names of the relative that a question is about, as hits tell them: Teresa of "My mum is called Teresa"."""
+    if not asked.kin:
+        return frozenset()
+    relations = relations_with(asked.kin)
+    return frozenset(
+        fact.object
+        for hit in hits
+        for fact in _stated_facts(hit)
+        if fact.relation in relations
+        and not fact.negated
+        and is_called(fact.relation, fact.object, [hit.text], asked.kin)
+    )
 
 
 def _is_of_another(hit: ComparedHit, whom: str, query: str) -> bool:

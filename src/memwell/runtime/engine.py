@@ -33,6 +33,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import SnapshotFigures, Snapshots
 from memwell.longterm.statements import name_key
+from memwell.longterm.superseding import SUPERSEDED
 from memwell.longterm.uses import all_uses
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
@@ -502,7 +503,14 @@ class _RecallerAt(NamedTuple):
     trust: str | Iterable[str] | None
 
     def recall(self, query: str, *, limit: int) -> list[Recalled]:
-        return self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
+        """The memories that answer the query best; also what was ended by one that is no hit is called outdated."""
+        found = self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
+        facts = self.memory.facts
+        ended = {one.id: facts.ended_by(one.id, as_of=self.now) for one in found if SUPERSEDED not in one.flags}
+        return [
+            one if (by := ended.get(one.id)) is None else replace(one, flags=(*one.flags, SUPERSEDED), superseded_by=by)
+            for one in found
+        ]
 
 
 def unread(engine: Engine, id_: str) -> Iterator[Sequence[Message]]:

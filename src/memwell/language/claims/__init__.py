@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from memwell.language.claims.beginnings import beginning_later
 from memwell.language.claims.english_verbs import CONSULTED
 from memwell.language.claims.relations import (
     EVENT,
@@ -285,9 +286,8 @@ def _claims(
     for gone in taken_out:
         for key in [one for one in stated if _is_taken_out(one, gone)]:
             del stated[key]
-    named = {one.subject for one in stated.values() if one.relation == "name" and one.confidence != NICKNAME}
-    stated = {key: one for key, one in stated.items() if one.confidence != NICKNAME or one.subject not in named}
-    return sorted(_agreeing(stated, text, who), key=lambda claim: (claim.start, claim.end))
+    found = beginning_later(_agreeing(stated, text, who), text, moment)
+    return sorted(found, key=lambda claim: (claim.start, claim.end))
 
 
 def _agreeing(stated: Mapping[tuple[str, str, str], Claim], text: str, speaker: str) -> list[Claim]:
@@ -467,7 +467,7 @@ _OFTEN_MISREAD = frozenset(
 )
 _DOUBTED_HERE, _SURE_HERE = 0.5, 0.995
 """The same of relations that a reader takes for others more often, by writers whom it had not seen."""
-_NOT_DOUBTED = frozenset(("kind", "believes", "works_in", "studies_in", "name", "allergic_to"))
+_NOT_DOUBTED = frozenset("kind believes works_in studies_in name allergic_to email phone".split())
 """What a reader does not know of, or less of than the rules; and allergies: to miss one harms more than one too many."""
 _LEFT_TO_RULES = frozenset(("favourite", "email", "phone"))
 _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})

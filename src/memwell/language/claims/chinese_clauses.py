@@ -301,6 +301,10 @@ PET_CALLED = LazyPattern(
 PET_RENAMED = LazyPattern(
     rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
+_ANOTHER_PET = LazyPattern(
+    rf"(?:(?<=[，。！；])|\A)(?:我们?|咱们?|家里|后来|最近|前几天|今年|去年|上[周个]月?)*又(?:新?养|领养|收养|买|抱|捡)(?:回来?)?了"
+    rf"一[只条][，,]?{_CALLS}{_PET_NAME}{_ENDS}"
+).finditer
 MORE_PETS = LazyPattern(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){objects.END}").match
 ALSO = LazyPattern(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
 WALKED = LazyPattern(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){objects.END}").search
@@ -428,6 +432,9 @@ def each_named(text: str, found: Iterable[RuleMatch]) -> Iterator[RuleMatch]:
             yield from (one._replace(subject=text[first:last]) for first, last in row)
         else:
             yield one
+    # Of which kind it is follows from what is known.
+    for another in _ANOTHER_PET(text) if "又" in text else ():
+        yield RuleMatch("pet", *another.span("name"), *another.span(), confidence=0.9)
     for several in _SEVERAL_KIN(text):
         relation = objects.KIN[several["kin"]].relation
         for first, last in _row(text, *several.span("names")) if relation else ():

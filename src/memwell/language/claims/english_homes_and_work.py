@@ -760,6 +760,14 @@ add(
     lambda _s, at, _e: [(at, at)],
     ENDS,
 )
+add(
+    "finish; complete",
+    r"(?P<o>)(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD|master['’]?s|bachelor['’]?s"
+    r")\b(?! (?:at|from|assignment|work|project|essay|paper)\b)",
+    "studies_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("graduate", rf"(?:\w+ ){{0,4}}?(?:from|at) {_O}", "graduated_from", school, HAPPENS)
 add(
     "finish; qualify",

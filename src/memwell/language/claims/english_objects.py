@@ -359,7 +359,7 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun morning "
     "meetings vibes bad negativity adulting stupid toxic idiots commitment small responsibility ex cleaning cardio "
-    "running sport sports excel powerpoint life love lies liars gym"
+    "running sport sports excel powerpoint life love lies liars gym both still them those these"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "

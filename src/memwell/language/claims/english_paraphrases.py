@@ -181,6 +181,25 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I have a {o} named {a}",
         ),
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
+        (
+            "my ",
+            r"\bI(?:['’]ve| have)?(?: just| finally| officially)* (?:handed in|handed|given in|given|gave in"
+            r"|gave|put in) my "
+            r"(?:notice|resignation)\b(?! (?:in )?(?:at|to|period)\b)(?P<o>)",
+            "I quit my job",
+        ),
+        (
+            " job",
+            r"\bI(?:['’]ve| have)?(?: just| finally)* (?:packed|jacked|chucked) in (?:my|the|that) (?:job at (?:the )?)?"
+            rf"(?P<o>[{UPPER}]\w+)(?: job)?\b",
+            "I resigned from {o}",
+        ),
+        (
+            " job",
+            r"\bI(?:['’]ve| have)?(?: just| finally)* (?:(?:packed|jacked|chucked) in (?:my|the|that) job"
+            r"|(?:packed|jacked|chucked) (?:my|the|that) job in)\b(?P<o>)",
+            "I quit my job",
+        ),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),

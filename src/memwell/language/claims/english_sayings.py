@@ -390,17 +390,36 @@ _AND_KIN = LazyPattern(
     rf"(?:\)?,? and|\)?,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, | \()(?={NAME})"
 ).finditer
 _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
+_DIES = (
+    r"(?:['’]s |has |have |was |is |had |got |sadly |just |finally |suddenly |to be |peacefully )*(?:died|dead|passed away"
+    r"|passed(?= (?:last|this|yesterday|peacefully|on)|[.!,;]|\Z)|ran away|run away|put (?:down|to sleep)|killed"
+    r"|euthani[sz]ed"
+    r"|gone(?= now| for good| forever|[.!,;]|\Z)|no longer with us|crossed the rainbow bridge|did(?:n['’]t"
+    r"| not) make it(?! to\b)"
+    r"|(?:hit|run over|struck|knocked down|attacked|poisoned|bitten|ill|sick)\b[^.;!?]{0,40}? (?:and"
+    r"|but)(?: \w+)? (?:died|killed))\b"
+)
+"""How the end of someone is stated, by whom a pet may be meant."""
+_PUT_DOWN = LazyPattern(
+    r"\b(?i:had to|have to|decided to|having to) (?:put|have|let) (?:her|him|it)(?: (?:put )?(?P<off>down|to sleep)| go)\b"
+    r"(?=\s*(?:[.,;!]|\Z|(?:yesterday|today|last|this|on|at the vet\w*)\b))"
+).search
+"""What is said of a pet, and of a child only with more words: "put her down for a nap"."""
+_WHEN_LOST = LazyPattern(
+    r"\s*(?:[.!;]|\Z|,(?! but)|(?:last|this|yesterday|today|suddenly|recently|to (?:cancer|old age|kidney"
+    r"|illness|a car)|after a)\b)"
+).match
 _LOST = LazyPattern(
     r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
     r"|give|given"
     rf"|have|had|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{ANIMALS})|(?P<kin>{KINDS}))(?:,? "
     rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
-    r"(?! (?:in|at) the (?!war\b)| for (?:a|an|ten|two|five) (?:while|min|sec|hour|moment)|,? but)(?P<off> (?:away"
+    r"(?! (?:in|at) the (?!war\b)| for (?:a|an|ten|two|five) (?:while|min|sec|hour|moment)|,? but|['’])(?P<off> (?:away"
     r"|up|down|put (?:down|to sleep)|to (?:sleep|my|our|an?|the)))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
-    r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|and) ){0,4}"
-    rf"(?P<dead>{CAPITAL}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
-    rf"(?:down|to sleep))\b(?! (?:of )?laugh)"
+    r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|unfortunately,?|and|so|oh,?|yesterday,?"
+    r"|today,?|last (?:night|week|month|year),?|this (?:morning|week),?|(?:bad|sad|terrible) news[,:]) ){0,4}"
+    rf"(?P<dead>{CAPITAL}) ?{_DIES}(?! (?:of )?laugh)"
 ).search
 _TAKES_OFF = ("put", "gave", "give", "given", "have", "had")
 
@@ -438,6 +457,9 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     lost = _LOST(text, 0, doubt)
     if lost is not None:
         yield from _gone(text, lost)
+    put_down = _PUT_DOWN(text, 0, doubt)
+    if put_down is not None:
+        yield RuleMatch("pet", *put_down.span(), *put_down.span(), object="pet", negated=True, confidence=0.7)
 
 
 def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
@@ -451,7 +473,9 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     if verb in ("have", "had") and not lost["off"].startswith(" put"):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"] and verb not in ("buried", "bury", "rehomed", "rehome", "re-homed"):
+    # "We lost Rex last week" ends what was a pet, and nothing else.
+    surely = ("buried", "bury", "rehomed", "rehome", "re-homed", "lost" if _WHEN_LOST(text, lost.end()) else "")
+    if which == "given" and not lost["off"] and verb not in surely:
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return

@@ -149,8 +149,8 @@ _HINT = re.compile(
     r"|autumn|"
     r"fall|jan|feb|mar|apr|may|june?|july?|aug|sep|sept|oct|nov|dec|january|february|march|april|august|september"
     r"|october|"
-    r"november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b"
-    r"|[年月日周号天前昨今明]|星期|去年|上个|下个",
+    r"november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend"
+    r"|christmas|easter|thanksgiving|halloween)\b|[年月日周号天前昨今明节]|星期|去年|上个|下个|国庆|元旦|中秋|端午|除夕|圣诞",
     re.IGNORECASE,
 ).search
 _LONG_AGO = re.compile(
@@ -189,12 +189,12 @@ def _next_day(day: int, time: datetime) -> datetime | None:
 
 def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) -> Timing:
     """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
-    named = _named(clause, time, lasting) if _HINT(clause) else None
+    named = _named(clause, time, lasting, ahead=kind == PLAN) if _HINT(clause) else None
     if named is None and kind == PLAN and (found := _ON_THE(clause)) is not None:
         return Timing(None, _next_day(int(found["day"]), time), *found.span())
     if named is None:
         # People say that something began when it is new, if nothing says that it is old.
-        new = kind == STARTED and not _LONG_AGO(clause)
+        new = kind in (STARTED, EVENT) and not _LONG_AGO(clause)
         return Timing(time if new else None, time if kind == PAST else None)
     if kind == PAST and named.since is not None and _UNTIL(clause[: named.start]):
         # It was over then, and what was before is not said.
@@ -228,9 +228,9 @@ def _before(time: datetime, seconds: float) -> datetime | None:
         return None
 
 
-def _named(clause: str, time: datetime, lasting: bool) -> TimeExpression | None:
+def _named(clause: str, time: datetime, lasting: bool, *, ahead: bool) -> TimeExpression | None:
     wanted = ("date", "time", "range", "duration") if lasting else ("date", "time", "range")
-    return next((found for found in time_expressions(clause, now=time) if found.kind in wanted), None)
+    return next((found for found in time_expressions(clause, now=time, ahead=ahead) if found.kind in wanted), None)
 
 
 # The match of a rule in a sentence, before it becomes a claim.

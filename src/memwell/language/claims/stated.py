@@ -29,7 +29,7 @@ def stated_facts(said: Iterable[Claim]) -> tuple[StatedFact, ...]:
     return tuple(
         StatedFact(one.subject.lower(), one.relation, one.object.lower(), one.negated)
         for one in said
-        if one.valid_to is None
+        if one.valid_to is None and not (one.valid_from and one.time and one.valid_from > one.time)
     )
 
 

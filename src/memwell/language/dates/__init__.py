@@ -280,7 +280,7 @@ def timed(start: int, end: int, when: Stretch, kind: str = "") -> DateReading:
 _MONTH_NAMES = "January February March April May June July August September October November December".split()
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _WEEKDAYS_ZH = "一二三四五六日"
-_Grammar: TypeAlias = Callable[[str, datetime], list[DateReading]]
+_Grammar: TypeAlias = Callable[[str, datetime, bool], list[DateReading]]
 
 
 class TimeExpression(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,16 +301,16 @@ class TimeExpression(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-def time_expressions(text: str, *, now: datetime) -> list[TimeExpression]:
-    """The times in a text, in order and without overlap.
+def time_expressions(text: str, *, now: datetime, ahead: bool = False) -> list[TimeExpression]:
+    """The times in a text, in order and without overlap; with ``ahead`` a day without a year is the next one.
 
     Raises ``InvalidInput`` when ``now`` is no datetime.
     """
     zone = _zone(now)
     local = datetime.combine(now.date(), now.time())
-    readings = _english()(text, local)
+    readings = _english()(text, local, ahead)
     if not text.isascii():
-        readings = _apart(readings, _chinese()(text, local))
+        readings = _apart(readings, _chinese()(text, local, ahead))
     return [found for reading in readings if (found := _resolved(text, reading, zone))]
 
 

@@ -177,21 +177,23 @@ class _Text(NamedTuple):
 
     text: str
     now: datetime
+    ahead: bool = False
+    """Whether all of it is about the future."""
 
     def is_habit(self, end: int) -> bool:
         return bool(HABIT(self.text[end : end + 5]))
 
     def lies_ahead(self, end: int) -> bool:
         """Whether the words after it are about the future."""
-        return bool(AHEAD(self.text[end : end + 6])) and "了" not in self.text[end : end + _NEARBY]
+        return self.ahead or (bool(AHEAD(self.text[end : end + 6])) and "了" not in self.text[end : end + _NEARBY])
 
 
 _Rule: TypeAlias = Callable[[_Text, int], DateReading | None]
 
 
-def chinese_times(text: str, now: datetime) -> list[DateReading]:
+def chinese_times(text: str, now: datetime, ahead: bool = False) -> list[DateReading]:
     """The times in Chinese, in order and without overlap; ``now`` is naive local time."""
-    read = _Text(text.translate(SIMPLE) if IS_NOT_SIMPLE(text) else text, now)
+    read = _Text(text.translate(SIMPLE) if IS_NOT_SIMPLE(text) else text, now, ahead)
     found: list[DateReading] = []
     done = 0
     for start in STARTS.finditer(read.text):

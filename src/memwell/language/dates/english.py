@@ -190,6 +190,8 @@ class EnglishText(NamedTuple):
     lower: str
     source: str
     now: datetime
+    ahead: bool = False
+    """Whether all of it is about the future."""
 
     def word_before(self, at: int) -> str:
         found = LAST_WORD(self.lower[max(0, at - 24) : at])
@@ -197,6 +199,8 @@ class EnglishText(NamedTuple):
 
     def lies_ahead(self, at: int) -> bool:
         """Whether the sentence so far is about the future."""
+        if self.ahead:
+            return True
         so_far = self.lower[max(0, at - LOOKED_BACK) : at]
         ends = [end.end() for end in SENTENCE_END.finditer(so_far)]
         return bool(AHEAD(so_far, ends[-1] if ends else 0))
@@ -402,12 +406,12 @@ def bare_count(text: EnglishText, at: int) -> DateReading | None:
 _Rule: TypeAlias = Callable[[EnglishText, int], DateReading | None]
 
 
-def english_times(text: str, now: datetime) -> list[DateReading]:
+def english_times(text: str, now: datetime, ahead: bool = False) -> list[DateReading]:
     """The times in English, in order and without overlap; ``now`` is naive local time."""
     lower = text.lower()
     if len(lower) != len(text):  # a letter such as İ becomes two
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    read = EnglishText(lower, text, now)
+    read = EnglishText(lower, text, now, ahead)
     found: list[DateReading] = []
     done = 0
     for word in WORD.finditer(lower):

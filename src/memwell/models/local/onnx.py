@@ -103,13 +103,12 @@ class OnnxGraph:
     ) -> str:
         """Add the product of ``x`` and a matrix, plus a bias.
 
-        ``x`` is rounded to 8 bits with one scale, or with one for each row. Columns of ``x`` whose numbers are far larger
-        than those of others would leave few steps to these: the columns ``apart`` are multiplied in single precision.
+        ``x`` is rounded to 8 bits with one scale, or with one for each row; then no row may be all zeros. Columns of ``x``
+        whose numbers are far larger than those of others would leave few steps to these: the columns ``apart`` are
+        multiplied in single precision.
         """
-        shift = [] if bias is None else [self.constant(bias)]
         if self._numbers is None:
-            made = self.node("MatMul", [x, self.constant(matrix.floats())])
-            return self.node("Add", [made, *shift]) if shift else made
+            return self._shifted(self.node("MatMul", [x, self.constant(matrix.floats())]), bias)
         if apart:
             places, rest = np.array(apart), np.ones(len(matrix.numbers), np.float32)
             rest[places] = 0
@@ -119,20 +118,21 @@ class OnnxGraph:
             made = self.product(self.node("Mul", [x, self.constant(rest)]), matrix, bias, by_row=by_row)
             return self.node("Add", [made, added])
         if not by_row:
-            return self._integer_product(x, matrix, shift)
+            return self._integer_product(x, matrix, bias)
         largest = self.node("ReduceMax", [self.node("Abs", [x])], axes=[-1])
-        # A row of zeros stays one.
-        largest = self.node("Max", [largest, self.constant(np.array(1e-9, np.float32))])
-        made = self.node("Mul", [self._integer_product(self.node("Div", [x, largest]), matrix), largest])
-        return self.node("Add", [made, *shift]) if shift else made
+        made = self._integer_product(self.node("Div", [x, largest]), matrix)
+        return self._shifted(self.node("Mul", [made, largest]), bias)
 
-    def _integer_product(self, x: str, matrix: QuantizedMatrix, shift: Sequence[str] = ()) -> str:
+    def _shifted(self, x: str, bias: Array | None) -> str:
+        return x if bias is None else self.node("Add", [x, self.constant(bias)])
+
+    def _integer_product(self, x: str, matrix: QuantizedMatrix, bias: Array | None = None) -> str:
         numbers, zeros = matrix.numbers, ""
         if self._numbers is np.uint8:
             numbers = (numbers.astype(np.int16) + 128).astype(np.uint8)
             zeros = self.constant(np.full(len(matrix.scales), 128, np.uint8))
-        inputs = [x, self.constant(numbers), self.constant(matrix.scales), zeros, *shift]
-        return self.vendored("DynamicQuantizeMatMul", inputs)
+        inputs = [x, self.constant(numbers), self.constant(matrix.scales), zeros]
+        return self.vendored("DynamicQuantizeMatMul", inputs + ([] if bias is None else [self.constant(bias)]))
 
     def _name(self) -> str:
         self._made += 1

@@ -110,7 +110,7 @@ def _multiply_as(arithmetic: str) -> None:
     kind, threads = arithmetic.split("-")
     session.THREADS = int(threads)
     if kind == "floats":
-        encoder.multiplies_integers = reader.multiplies_integers = lambda: False
+        encoder.integer_type = reader.integer_type = lambda: None
 
 
 def _main(arithmetic: str) -> None:

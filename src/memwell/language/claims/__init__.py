@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -247,7 +247,7 @@ def _claims(
         said = said or (_following(text, speaker, time, preceding[0]) if _REFERS(text) or _CANCELS(text) else [])
         if said:
             return said
-    if corrects(text) == "maybe" and _HAN(text) and "我" not in text:
+    if _HAN(text) and "我" not in text and corrects(text) == "maybe":
         # 不是，在小米 answers a question, and does not say of whom.
         return []
     moment = as_utc(time, "time")
@@ -255,15 +255,14 @@ def _claims(
     stated: dict[tuple[str, str, str], Claim] = {}
     taken_out: list[tuple[str, str, str]] = []
     """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
-    english: Reader | None = None
     likely = None if reader is None or not _LATIN(text) else list(reader(text))
-    for start, end, sentence in _runs(text):
-        if english is None and _LATIN(sentence):
-            # One for the text: a sentence may correct the one before it, or be about the person in it.
-            english = _english()()
+    matched = _recently_matched(text) if len(text) <= _LONGEST_KEPT else _matched(text)
+    for (start, end, sentence), matches in matched:
+        if likely is not None and not _HAN(sentence):
+            matches = _weighed(matches, _within(likely, start, end), sentence)
         # A clause may state several claims; its time is read once.
         timings: dict[tuple[int, int, str, bool], Timing] = {}
-        for found in _read(sentence, english, _within(likely, start, end)):
+        for found in matches:
             clause = (found.start, found.end, found.kind, found.lasting)
             if clause not in timings:
                 words = sentence[found.start : found.end]
@@ -525,16 +524,30 @@ def _is_same(one: RuleMatch, other: RuleMatch) -> bool:
     return one.object_start < other.object_end and other.object_start < one.object_end
 
 
-def _within(likely: Sequence[RuleMatch] | None, start: int, end: int) -> list[RuleMatch] | None:
-    """What a reader found in a sentence of the text, placed in that sentence; None without a reader."""
-    return None if likely is None else [one.moved(-start) for one in likely if start <= one.object_start < end]
+def _within(likely: Iterable[RuleMatch], start: int, end: int) -> list[RuleMatch]:
+    """What a reader found in a sentence of the text, placed in that sentence."""
+    return [one.moved(-start) for one in likely if start <= one.object_start < end]
 
 
-def _read(sentence: str, english: Reader | None, likely: Sequence[RuleMatch] | None) -> Iterable[RuleMatch]:
-    if _HAN(sentence):
-        return _chinese()(sentence)
-    found = english(sentence) if english is not None and _LATIN(sentence) else ()
-    return found if likely is None else _weighed(list(found), likely, sentence)
+def _matched(text: str) -> list[tuple[TextSpan, tuple[RuleMatch, ...]]]:
+    """The sentences of a text, and what the rules find in each."""
+    found: list[tuple[TextSpan, tuple[RuleMatch, ...]]] = []
+    english: Reader | None = None
+    for span in _runs(text):
+        matches: Iterable[RuleMatch] = ()
+        if _HAN(span.text):
+            matches = _chinese()(span.text)
+        elif _LATIN(span.text):
+            # One for the text: a sentence may correct the one before it, or be about the person in it.
+            english = english or _english()()
+            matches = english(span.text)
+        found.append((span, tuple(matches)))
+    return found
+
+
+_LONGEST_KEPT = 1_000
+_recently_matched = lru_cache(128)(_matched)
+"""A text is read with a reader after it was read without one, and again for each text that may correct it."""
 
 
 @cache

@@ -574,8 +574,10 @@ class EnglishReader(ValueReader):
         if is_not_meant(text):
             return []
         found = self._stated_in(text, short)
-        if not (UNREAL(text) or _IS_OVER(short) or _IS_IT_MINE(short)):
-            for way in PRESUPPOSED:
+        lower = short.lower()
+        ways = [way for way in PRESUPPOSED if way[0] in lower]
+        if ways and not (UNREAL(text) or _IS_OVER(short) or _IS_IT_MINE(short)):
+            for way in ways:
                 known = {_about(one) for one in found}
                 found += [one for one in self._paraphrased(short, len(text), (way,)) if _about(one) not in known]
         return found
@@ -587,11 +589,12 @@ class EnglishReader(ValueReader):
         asked = "?" in text[-4:]
         refused = NO_STATEMENT(text) is not None
         before = self._person
-        found = [] if UNREAL(text) else list(self._mentions(text, short))
+        unreal = UNREAL(text) is not None
+        found = [] if unreal else list(self._mentions(text, short))
         if before is not None and _BEGINS_WITH_PRONOUN(text):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
-        if not UNREAL(text):
+        if not unreal:
             found += self._paraphrased(short, len(text), _ALSO_ASKED)
         if refused:
             return found

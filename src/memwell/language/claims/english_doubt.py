@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from memwell.language.patterns import LazyPattern
+from memwell.language.patterns import LazyPattern, lowered
+
+# Patterns without IGNORECASE are searched for in lowered texts, three times as fast.
 
 _MOST_SEARCHED = 2_000
 
@@ -21,46 +23,45 @@ MATERIAL = LazyPattern(
 _TITLE = LazyPattern(r"\bfavou?rite [a-z]+(?: of all time)?(?: is|['’]s| was|:) \Z").search
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
-    r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
+    r"(?:if|whether) (?:i|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
+    r"|(?:as|like) (?:i|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}"
+    r"|(?:forget|ignore|disregard|scratch(?= what)) (?:what i (?:said|told you|wrote)|that)[^,;:.!?]{0,30}"
     r"|contrary to (?:what"
-    r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
+    r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:i|we) (?:forget|start|begin|go on)|if (?:it|that) "
     r"(?:helps|matters)"
-    r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
-    r"wanted|thought I['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
-    r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ "
+    r"|if i (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:i )?(?:forgot|wanted|meant|have|need|should|ought|just "
+    r"wanted|thought i['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
+    r"|i don['’]t think i(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ "
     r"you['’]re \w+ \w+)?|(?:for|to) the record|let me (?:correct|rephrase|clarify|fix) (?:that|this|myself)"
     r"|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
-    r"|I (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or "
+    r"|i (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or "
     r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
-    r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
+    r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|i should (?:mention|say|add)(?: that)?|sorry "
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
-    r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|(?:I (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
-    r"|also )?know(?: that)?|I (?:guess"
-    r"|suppose)(?= I should)"
+    r"(?: that)?(?= (?:that )?i(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|i(?:['’]ve been| was| have been) told(?: that)?(?= i(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|(?:i (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
+    r"|also )?know(?: that)?|i (?:guess"
+    r"|suppose)(?= i should)"
     r"|(?:just )?(?:an? )?(?:quick |friendly |gentle |little )?reminder(?: that)?|let me (?:introduce myself"
     r"|tell you(?: that)?|explain)"
-    r"|I was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
+    r"|i was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
     r"|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
     r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
-    r"|(?<![Mm]y )(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
+    r"|(?<!my )(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
-    r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
+    r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|i(?:['’]d| would) like you to (?:remember|know"
     r"|note)(?: that)?"
-    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
-    r"|(?<=\bNo, )I said(?: that)?(?= I\b)|I never said (?:that )?I\b[^,;:.!?]{2,40}(?=,)"
+    r"|the reason (?:i ask|i['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
+    r"|(?<=\bno, )i said(?: that)?(?= i\b)|i never said (?:that )?i\b[^,;:.!?]{2,40}(?=,)"
     r"|strictly speaking|please (?:note|remember|correct your notes"
     r"|update your notes|be aware)(?: that)?|note "
-    r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
-    r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
-    re.IGNORECASE,
+    r"that|remember that|keep in mind that|i['’]d (?:say|like you to know(?: that)?)|no "
+    r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)"
 )
 _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
@@ -68,8 +69,7 @@ _JOKE = LazyPattern(
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
     r"|\bthe (?:school of hard|university of (?:life|youtube|google|netflix|tiktok|\d))|\b(?:hogwarts|narnia"
     r"|mordor|wakanda"
-    r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b",
-    re.IGNORECASE,
+    r"|atlantis|westeros|neverland|batman|inigo montoya|voldemort|gandalf|james bond|santa claus)\b"
 ).search
 NOT_AT_ALL = LazyPattern(
     r"\W*(?:(?:on (?:netflix|youtube|tv|paper)|from dating|out of patience|the (?:lego|toy|plastic|chocolate"
@@ -133,8 +133,7 @@ _IRONIC = LazyPattern(
     r" bunn(?:y|ies)|in my head|(?:full-time|professional|certified) (?:disappointment|mess|disaster|idiot)"
     r"|(?:vegan|vegetarian) (?:who|that) [^.!?]{0,20}\b(?:bacon|steak|burgers?|meat|chicken)|between meals"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
-    r"|dust))\b",
-    re.IGNORECASE,
+    r"|dust))\b"
 ).search
 _FICTION = LazyPattern(
     r"\b(?:line|bio|caption|letter|homework|speech|review|lyrics|motto|slogan|chorus|headline|ad|poem|essay"
@@ -147,14 +146,13 @@ _FICTION = LazyPattern(
     r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare"
     r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
     r"|says|said|reads|is|was)|"
-    r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
+    r"someone told|somebody told|according to|the article|i read that|i heard that|in an alternate|as they say"
     r"|as the saying|dear diary|quot(?:e|ing) (?:my|him|her|the|from)|(?:mug|(?:t-)?shirt|sign|sticker|poster|badge"
     r"|banner|label|plaque|cap) (?:it )?(?:says|said"
     r"|reads)|for (?:the|our|a|my)"
     r" (?:[\w&]+ )?(?:campaign|rpg|larp|character|screenplay|novel|school play|play|musical|panto\w*|role-?play)"
     r"|as [a-z]+(?: [a-z]+)? (?:says|sings|would say|once"
-    r" said),)(?=\W|\Z)",
-    re.IGNORECASE,
+    r" said),)(?=\W|\Z)"
 ).search
 NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
@@ -166,7 +164,7 @@ NO_STATEMENT = LazyPattern(
 ).match
 UNREAL = LazyPattern(r"\A\W*(?:what if|suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = LazyPattern(
-    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
+    r"[,;] (?:and|but|so) (?=(?:if|unless|i wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
     r"|think|thought|say|guess|believe)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
@@ -177,8 +175,7 @@ _DOUBT = LazyPattern(
     r"|muttering|shouting|yelling|yelled|screamed)(?=[:,]"
     r"|(?: \w+){1,4}: )|(?:\btext|note|message|post|email|caption|letter) read(?=:)|(?:kept|keeps) (?:shouting"
     r"|yelling|saying|telling)"
-    r"|(?:shouting|yelling|screaming|insists|insisted|swears|swore|claiming) (?:that )?(?=I\b|my\b))\b",
-    re.IGNORECASE,
+    r"|(?:shouting|yelling|screaming|insists|insisted|swears|swore|claiming) (?:that )?(?=i\b|my\b))\b"
 )
 _RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search
 ASKED = LazyPattern(
@@ -196,12 +193,17 @@ def without_asides(sentence: str) -> str:
         )
     if "'" in sentence or "‘" in sentence:
         sentence = _SINGLE.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    return _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
+    kept = 0
+    parts: list[str] = []
+    for aside in _ASIDE.finditer(lowered(sentence)):
+        parts += (sentence[kept : aside.start()], " " * len(aside[0]))
+        kept = aside.end()
+    return "".join(parts) + sentence[kept:] if parts else sentence
 
 
 def doubts(text: str, stop: int) -> tuple[int, int]:
     """Where the statements of a sentence cease, and from where they are resumed."""
-    doubt = _DOUBT.search(text, 0, stop)
+    doubt = _DOUBT.search(lowered(text), 0, stop)
     if doubt is None:
         return stop, stop
     resumed = None if doubt["unreal"] else _RESUMES(text, doubt.end(), stop)
@@ -210,5 +212,5 @@ def doubts(text: str, stop: int) -> tuple[int, int]:
 
 def is_not_meant(text: str) -> bool:
     """Whether a sentence is a jest, fiction, or a guess, so that it states nothing."""
-    short = text[:_MOST_SEARCHED]
+    short = lowered(text[:_MOST_SEARCHED])
     return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-16:]) or _UNSURE(text[-40:]))

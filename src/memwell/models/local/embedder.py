@@ -74,7 +74,7 @@ class LocalEmbedder(TokenEmbedder):
         if mode not in get_args(Mode):
             raise ConfigurationError(f"no local embedder is called {shown(mode)}; known: {', '.join(get_args(Mode))}")
         self._mode: Mode = mode
-        self._english, self._every = _shared()
+        self._english, self._every = shared_models()
 
     @property
     def name(self) -> str:
@@ -245,7 +245,7 @@ class Loaded(Generic[M]):
 
 
 @cache
-def _shared() -> tuple[Loaded[Encoder], Loaded[Multilingual]]:
+def shared_models() -> tuple[Loaded[Encoder], Loaded[Multilingual]]:
     """The models of this process, shared by all embedders."""
     return Loaded(Encoder), Loaded(Multilingual)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -31,8 +32,8 @@ from memwell.models.local.onnx import (
     OnnxSession,
     checked_bytes,
     imported,
+    integer_type,
     location,
-    multiplies_integers,
     rounded,
     scaled,
 )
@@ -182,8 +183,12 @@ DIMENSIONS = 384
 MOST_PIECES = 256
 """The most pieces of a text, start and end included."""
 
-_LAYERS, _HEADS, EPSILON = 6, 12, 1e-12
+SHARED_LAYERS, LAYERS = 3, 6
+"""The layers that the reader of facts goes on from, and all."""
+_HEADS, _EPSILON = 12, 1e-12
 _MOST_WEIGHT = 4.0
+_MOST_READ = 128
+"""How many texts that were read for facts and not yet encoded are kept half encoded: more than are indexed together."""
 
 
 class Encoded(NamedTuple):
@@ -204,27 +209,39 @@ class Encoder:
     def __init__(self, weights: bytes | None = None) -> None:
         with np.load(io.BytesIO(weights or checked_bytes(ENCODER))) as stored:
             constants: dict[str, Array] = dict(stored)
-        self._pieces = WordPieces()
+        self.pieces = WordPieces()
         self._word_rows = Rows(constants, "trunk.embeddings.word_embeddings.weight")
         # All texts are of the first type, so its part is added once.
         of_type = cast(Floats, constants["trunk.embeddings.token_type_embeddings.weight"])[0]
         positions = Rows(constants, "trunk.embeddings.position_embeddings.weight")
         self._positions = positions[np.arange(MOST_PIECES)] + of_type
-        self._session = OnnxSession(_graph(constants))
+        self._lower, self._upper = OnnxSession(_lower_graph(constants)), OnnxSession(_upper_graph(constants))
+        # By the ids of a text's pieces. Each call of it is atomic.
+        self._read: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
         self.words = lru_cache(_REMEMBERED_TEXTS)(self._words)
 
     def encode(self, text: str) -> Encoded:
         """The vectors of a text, all of unit length; the weights of its pieces, as of a question, add up to 1."""
-        ids = np.array(self._pieces.encode(text, MOST_PIECES))
-        summed = self._word_rows[ids] + self._positions[: len(ids)]
-        made = self._session.run({"x": summed[None]})[0][:-1]
+        ids = self.pieces.encode(text, MOST_PIECES)
+        shared = self._read.pop(tuple(ids), None)
+        made = self._upper.run({"x": self.shared_layers(ids) if shared is None else shared})[0][:-1]
         last, tokens, gates = np.split(made, [DIMENSIONS, DIMENSIONS + TOKEN_DIMENSIONS], axis=1)
         weights = np.exp(np.clip(gates[:, 0], -_MOST_WEIGHT, _MOST_WEIGHT))
         return Encoded(_unit(last.mean(axis=0)), _unit(tokens), weights / weights.sum())
 
+    def shared_layers(self, ids: Sequence[int], *, keep: bool = False) -> Floats:
+        """The third layer of a text's pieces, start and end included: at most 256. With ``keep``, ``encode`` goes on from it."""
+        summed = self._word_rows[np.array(ids)] + self._positions[: len(ids)]
+        made = self._lower.run({"x": summed[None]})
+        if keep:
+            self._read[tuple(ids)] = made
+            if len(self._read) > _MOST_READ:
+                self._read.popitem(last=False)
+        return made
+
     def _words(self, text: str) -> list[str]:
         """The word of each piece that ``encode`` has a vector for."""
-        return self._pieces.words(text, MOST_PIECES)[:-1]
+        return self.pieces.words(text, MOST_PIECES)[:-1]
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -242,12 +259,21 @@ class Rows:
         return self._table[rows] * self._scales[rows]
 
 
-def _graph(constants: dict[str, Array]) -> bytes:
-    """The encoder as one graph: from the summed embeddings of a text to its last layer, token vectors and gates, joined."""
-    graph = OnnxGraph(integers=multiplies_integers())
-    x = graph.node("LayerNormalization", ["x", *norm(graph, constants, "trunk.embeddings")], epsilon=EPSILON)
-    for number in range(_LAYERS):
-        x = layer(graph, constants, x, f"trunk.encoder.layer.{number}")
+def _lower_graph(constants: dict[str, Array]) -> bytes:
+    """The lower half of the encoder: from the summed embeddings of a text to its third layer."""
+    graph = OnnxGraph(integer_type())
+    x = graph.node("LayerNormalization", ["x", *_norm(graph, constants, "trunk.embeddings")], epsilon=_EPSILON)
+    for number in range(SHARED_LAYERS):
+        x = layer(graph, constants, x, number)
+    return graph.model({"x": [1, "pieces", DIMENSIONS]}, {x: [1, "pieces", DIMENSIONS]})
+
+
+def _upper_graph(constants: dict[str, Array]) -> bytes:
+    """The upper half: from there to the last layer, token vectors and gates, joined."""
+    graph = OnnxGraph(integer_type())
+    x = "x"
+    for number in range(SHARED_LAYERS, LAYERS):
+        x = layer(graph, constants, x, number)
     head = Rows(constants, "head.weight")[np.arange(TOKEN_DIMENSIONS)]
     heads = np.concatenate([head, constants["gate.weight"]]).T
     biases = np.concatenate([np.zeros(TOKEN_DIMENSIONS, np.float32), constants["gate.bias"]])
@@ -256,28 +282,35 @@ def _graph(constants: dict[str, Array]) -> bytes:
     return graph.model({"x": [1, "pieces", DIMENSIONS]}, {out: [1, "pieces", DIMENSIONS + TOKEN_DIMENSIONS + 1]})
 
 
-def layer(graph: OnnxGraph, constants: dict[str, Array], x: str, layer: str) -> str:
-    def multiplied(x: str, name: str, *, bias: Array | None = None) -> str:
-        matrix, scales = constants[f"{layer}.{name}.weight.q"], constants[f"{layer}.{name}.weight.s"]
-        bias = constants[f"{layer}.{name}.bias"] if bias is None else bias
-        return graph.product(x, scaled(matrix.T, scales), bias)
+_LARGE = (63, 99, 127, 157, 223, 267, 303, 319, 338)
+"""The columns of a layer whose numbers are several times as large as those of others; the same in all layers, and in those
+that were learnt from them. Found by ``benchmarks.encoder.columns``."""
+
+
+def layer(graph: OnnxGraph, constants: dict[str, Array], x: str, number: int) -> str:
+    layer = f"trunk.encoder.layer.{number}"
+
+    def multiplied(x: str, name: str, *, by_row: bool = False, apart: Sequence[int] = ()) -> str:
+        matrix = scaled(constants[f"{layer}.{name}.weight.q"].T, constants[f"{layer}.{name}.weight.s"])
+        return graph.product(x, matrix, constants[f"{layer}.{name}.bias"], by_row=by_row, apart=apart)
 
     parts = [f"{layer}.attention.self.{one}" for one in ("query", "key", "value")]
     joined = (np.concatenate([constants[f"{one}.weight.{kind}"] for one in parts]) for kind in ("q", "s"))
     matrix, scales = joined
-    split = graph.node("Split", [graph.product(x, scaled(matrix.T, scales))], 3, axis=2)
+    split = graph.node("Split", [graph.product(x, scaled(matrix.T, scales), by_row=True, apart=_LARGE)], 3, axis=2)
     biases = graph.constant(np.concatenate([constants[f"{one}.bias"] for one in parts]))
     attended = graph.vendored("MultiHeadAttention", [split, f"{split}.1", f"{split}.2", biases], num_heads=_HEADS)
     x = _added(graph, constants, x, multiplied(attended, "attention.output.dense"), f"{layer}.attention.output")
-    inner = graph.vendored("Gelu", [multiplied(x, "intermediate.dense")])
-    return _added(graph, constants, x, multiplied(inner, "output.dense"), f"{layer}.output")
+    inner = graph.vendored("Gelu", [multiplied(x, "intermediate.dense", apart=_LARGE)])
+    return _added(graph, constants, x, multiplied(inner, "output.dense", by_row=True), f"{layer}.output")
 
 
 def _added(graph: OnnxGraph, constants: dict[str, Array], x: str, change: str, name: str) -> str:
-    return graph.vendored("SkipLayerNormalization", [x, change, *norm(graph, constants, name)], epsilon=EPSILON)
+    summed = graph.node("Add", [x, change])
+    return graph.node("LayerNormalization", [summed, *_norm(graph, constants, name)], epsilon=_EPSILON)
 
 
-def norm(graph: OnnxGraph, constants: dict[str, Array], name: str) -> list[str]:
+def _norm(graph: OnnxGraph, constants: dict[str, Array], name: str) -> list[str]:
     return [graph.constant(constants[f"{name}.LayerNorm.{one}"]) for one in ("weight", "bias")]
 
 
@@ -389,12 +422,12 @@ class Multilingual:
 
 def _multilingual_graph(weights: dict[str, Array]) -> bytes:
     """The encoder as one graph: from the embeddings of a text's pieces to its vector, not yet normalised."""
-    graph, epsilon = OnnxGraph(integers=multiplies_integers()), float(weights["eps"])
+    graph, epsilon = OnnxGraph(integer_type()), float(weights["eps"])
     joined = {
         part: np.concatenate([weights[f"{part}{size}"] for size, _ in _WINDOWS], axis=-1)
         for part in ("proj", "proj_b", "ln_g", "ln_b")
     }
-    x = graph.product("x", rounded(cast(Floats, joined["proj"])), joined["proj_b"])
+    x = graph.product("x", rounded(cast(Floats, joined["proj"])), joined["proj_b"], by_row=True)
     norm = [graph.constant(joined[part]) for part in ("ln_g", "ln_b")]
     x = graph.node("LayerNormalization", [x, *norm], epsilon=epsilon)
     split = graph.node("Split", [x], len(_WINDOWS), axis=1)

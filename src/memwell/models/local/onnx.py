@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,56 +26,45 @@ _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 7: np.int64, 9: np.bool_}
 _NUMBERS: dict[np.dtype[Any], int] = {np.dtype(kind): number for number, kind in _TYPES.items()}
 _IR_VERSION, _OPSET = 10, 17
 _VENDOR = "com.microsoft"
-_BLOCKS = (128, 64)
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32]
+IntegerType: TypeAlias = "type[np.int8] | type[np.uint8]"
 
 
 class QuantizedMatrix(NamedTuple):
-    """A matrix as onnxruntime's integer kernel reads it: by column, in blocks, shifted by 128, a scale for each block."""
+    """A matrix of 8-bit integers with a scale for each column."""
 
-    numbers: NDArray[np.uint8]
+    numbers: NDArray[np.int8]
     scales: Floats
 
     def floats(self) -> Floats:
         """The matrix in single precision."""
-        outer, blocks, block = self.numbers.shape
-        plain = (self.numbers.astype(np.float32) - 128) * self.scales.reshape(outer, blocks, 1)
-        return np.ascontiguousarray(plain.reshape(outer, blocks * block).T)
+        return self.numbers * self.scales
 
 
 def scaled(numbers: Array, scales: Array) -> QuantizedMatrix:
     """A matrix of 8-bit integers ``numbers`` with a scale for each column."""
-    inner, outer = numbers.shape
-    block = _block(inner)
-    shifted = (numbers.T.astype(np.int16) + 128).astype(np.uint8)
-    repeated = np.repeat(scales.reshape(-1), inner // block).astype(np.float32)
-    return QuantizedMatrix(shifted.reshape(outer, inner // block, block), repeated)
+    return QuantizedMatrix(
+        np.ascontiguousarray(cast("NDArray[np.int8]", numbers)), scales.reshape(-1).astype(np.float32)
+    )
 
 
 def rounded(matrix: Floats) -> QuantizedMatrix:
-    """A matrix of single precision, rounded to 8-bit integers by blocks."""
-    inner, outer = matrix.shape
-    block = _block(inner)
-    blocks = matrix.T.reshape(outer, inner // block, block)
-    scales = np.maximum(np.abs(blocks).max(axis=2), np.float32(1e-12)) / 127
-    numbers = np.rint(blocks / scales[:, :, None]) + 128
-    return QuantizedMatrix(numbers.astype(np.uint8), scales.reshape(-1).astype(np.float32))
-
-
-def _block(inner: int) -> int:
-    return next(block for block in _BLOCKS if inner % block == 0)
+    """A matrix of single precision, rounded to 8-bit integers by columns."""
+    scales = np.maximum(np.abs(matrix).max(axis=0), np.float32(1e-12)) / np.float32(127)
+    return QuantizedMatrix(np.rint(matrix / scales).astype(np.int8), scales)
 
 
 class OnnxGraph:
     """Builds a graph: constants and nodes, in the order of computation.
 
-    With ``integers=False`` matrices are multiplied in single precision, which is slower and supported everywhere.
+    ``numbers`` is the type of the integers that matrices are multiplied as; with None they are multiplied in single
+    precision, which is slower and supported everywhere.
     """
 
-    def __init__(self, *, integers: bool = True) -> None:
-        self._integers = integers
+    def __init__(self, numbers: IntegerType | None = np.int8) -> None:
+        self._numbers = numbers
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
         self._made = 0
@@ -88,7 +77,9 @@ class OnnxGraph:
         self._constants.append(shape + kind + _text(8, name) + _bytes(9, np.ascontiguousarray(value).tobytes()))
         return name
 
-    def node(self, kind: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", /, **attributes: float) -> str:
+    def node(
+        self, kind: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", /, **attributes: float | list[int]
+    ) -> str:
         """Add a node and return the name of its output; further outputs are ``name.1`` and so on."""
         name = self._name()
         names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
@@ -101,18 +92,47 @@ class OnnxGraph:
         """Add a node of onnxruntime's own operators."""
         return self.node(kind, inputs, 1, _VENDOR, **attributes)
 
-    def product(self, x: str, matrix: QuantizedMatrix, bias: Array | None = None) -> str:
-        """Add the product of ``x`` and a matrix, plus a bias."""
-        if not self._integers:
-            made = self.node("MatMul", [x, self.constant(matrix.floats())])
-            return made if bias is None else self.node("Add", [made, self.constant(bias)])
-        inputs = [x, self.constant(matrix.numbers), self.constant(matrix.scales)]
-        # The kernel has two unused inputs between the scales and the bias.
-        inputs += [] if bias is None else ["", "", self.constant(bias)]
-        outer, blocks, block = matrix.numbers.shape
-        # Level 4: x is quantized to 8-bit integers as well, with a scale for each row and block.
-        sizes = {"K": blocks * block, "N": outer, "bits": 8, "block_size": block, "accuracy_level": 4}
-        return self.vendored("MatMulNBits", inputs, **sizes)
+    def product(
+        self,
+        x: str,
+        matrix: QuantizedMatrix,
+        bias: Array | None = None,
+        *,
+        by_row: bool = False,
+        apart: Sequence[int] = (),
+    ) -> str:
+        """Add the product of ``x`` and a matrix, plus a bias.
+
+        ``x`` is rounded to 8 bits with one scale, or with one for each row; then no row may be all zeros. Columns of ``x``
+        whose numbers are far larger than those of others would leave few steps to these: the columns ``apart`` are
+        multiplied in single precision.
+        """
+        if self._numbers is None:
+            return self._shifted(self.node("MatMul", [x, self.constant(matrix.floats())]), bias)
+        if apart:
+            places, rest = np.array(apart), np.ones(len(matrix.numbers), np.float32)
+            rest[places] = 0
+            large = self.node("Gather", [x, self.constant(places)], axis=-1)
+            rows = QuantizedMatrix(matrix.numbers[places], matrix.scales)
+            added = self.node("MatMul", [large, self.constant(rows.floats())])
+            made = self.product(self.node("Mul", [x, self.constant(rest)]), matrix, bias, by_row=by_row)
+            return self.node("Add", [made, added])
+        if not by_row:
+            return self._integer_product(x, matrix, bias)
+        largest = self.node("ReduceMax", [self.node("Abs", [x])], axes=[-1])
+        made = self._integer_product(self.node("Div", [x, largest]), matrix)
+        return self._shifted(self.node("Mul", [made, largest]), bias)
+
+    def _shifted(self, x: str, bias: Array | None) -> str:
+        return x if bias is None else self.node("Add", [x, self.constant(bias)])
+
+    def _integer_product(self, x: str, matrix: QuantizedMatrix, bias: Array | None = None) -> str:
+        numbers, zeros = matrix.numbers, ""
+        if self._numbers is np.uint8:
+            numbers = (numbers.astype(np.int16) + 128).astype(np.uint8)
+            zeros = self.constant(np.full(len(matrix.scales), 128, np.uint8))
+        inputs = [x, self.constant(numbers), self.constant(matrix.scales), zeros]
+        return self.vendored("DynamicQuantizeMatMul", inputs + ([] if bias is None else [self.constant(bias)]))
 
     def _name(self) -> str:
         self._made += 1
@@ -128,7 +148,9 @@ class OnnxGraph:
         return _number(1, _IR_VERSION) + _bytes(7, graph) + opsets
 
 
-def _attribute(name: str, value: float) -> bytes:
+def _attribute(name: str, value: float | list[int]) -> bytes:
+    if isinstance(value, list):
+        return _text(1, name) + b"".join(_number(8, one) for one in value) + _number(20, 7)
     if isinstance(value, int):
         return _text(1, name) + _number(3, value) + _number(20, 2)
     return _text(1, name) + _key(2, _FIXED32) + struct.pack("<f", value) + _number(20, 1)
@@ -261,6 +283,8 @@ class OnnxSession:
         options = runtime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
+        # Beyond the basic optimizations, a sum and its LayerNormalization become one operator, which takes three times as long.
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         # Errors are raised, so they need not be printed.
         options.log_severity_level = 4
         self._session: Any = _translated(runtime.InferenceSession, model, options, providers=["CPUExecutionProvider"])
@@ -280,14 +304,22 @@ def _translated(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 @cache
-def multiplies_integers() -> bool:
-    """Whether this onnxruntime can multiply integers on this CPU, found out by trying."""
-    random = np.random.default_rng(0)
-    matrix, x = random.normal(size=(128, 16)).astype(np.float32), random.normal(size=(3, 128)).astype(np.float32)
-    graph = OnnxGraph()
+def integer_type() -> IntegerType | None:
+    """The type of integers that this onnxruntime multiplies without error on this CPU, found out by trying; None for none.
+
+    Signed ones are fastest, but x86 processors without VNNI add their products up in 16 bits, which is too few.
+    """
+    return next((kind for kind in (np.int8, np.uint8) if _multiplies(kind)), None)
+
+
+def _multiplies(kind: IntegerType) -> bool:
+    # The largest products there are: sums of them are what is too large for 16 bits.
+    x = np.array([[1.0] * 127 + [0.5], [-1.0] * 127 + [0.5]], np.float32)
+    matrix = np.array([[1.0, -1.0]] * 127 + [[0.5, 1.0]], np.float32)
+    graph = OnnxGraph(kind)
     out = graph.product("x", rounded(matrix))
     try:
-        found = OnnxSession(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+        found = OnnxSession(graph.model({"x": ["rows", 128]}, {out: ["rows", 2]})).run({"x": x})
     except ModelError:
         return False
     return bool(np.abs(found - product(x, matrix)).max() < 1.0)

@@ -18,17 +18,9 @@ from numpy.typing import NDArray
 from memwell._native import product
 from memwell.language.claims.english_objects import KIN, SAME_KIN
 from memwell.language.claims.relations import EVENT, PLAN, STATE, RuleMatch
-from memwell.models.local.encoder import DIMENSIONS, EPSILON, Rows, WordPieces, layer, norm
-from memwell.models.local.onnx import (
-    ENCODER,
-    READER,
-    Array,
-    Floats,
-    OnnxGraph,
-    OnnxSession,
-    checked_bytes,
-    multiplies_integers,
-)
+from memwell.models.local.embedder import shared_models
+from memwell.models.local.encoder import DIMENSIONS, LAYERS, SHARED_LAYERS, WordPieces, layer
+from memwell.models.local.onnx import READER, Array, Floats, OnnxGraph, OnnxSession, checked_bytes, integer_type
 
 RELATIONS = (
     "name age birthday from nationality lives_in works_at occupation studies_at studies graduated_from speaks email "
@@ -36,7 +28,6 @@ RELATIONS = (
     "diet plans visited bought favourite"
 ).split()
 """What it knows of, in the order of its weights."""
-SHARED_LAYERS, LAYERS = 3, 6
 _MOST_PIECES = 160
 _MOST_CHARACTERS = 10_000
 """What stands beyond is left to the rules."""
@@ -77,34 +68,30 @@ class FactReader:
     """
 
     def __init__(self, weights: bytes | None = None) -> None:
-        with np.load(io.BytesIO(checked_bytes(ENCODER))) as stored:
-            below: dict[str, Array] = dict(stored)
         with np.load(io.BytesIO(weights or checked_bytes(READER))) as stored:
-            own: dict[str, Array] = dict(stored)
-        self._pieces = WordPieces()
-        self._words = Rows(below, "trunk.embeddings.word_embeddings.weight")
-        of_type = cast(Floats, below["trunk.embeddings.token_type_embeddings.weight"])[0]
-        self._positions = Rows(below, "trunk.embeddings.position_embeddings.weight")[np.arange(_MOST_PIECES)] + of_type
-        self._capitals = own["capitals"].astype(np.float32)
-        self._of_relation = own["relation"].astype(np.float32)
-        self._session = OnnxSession(_graph(below, own))
+            constants: dict[str, Array] = dict(stored)
+        self._encoder = shared_models()[0].get()
+        self._capitals = constants["capitals"].astype(np.float32)
+        self._of_relation = constants["relation"].astype(np.float32)
+        self._session = OnnxSession(_graph(constants))
 
     def read(self, text: str) -> list[RuleMatch]:
         """What a text may state, each with its probability as ``confidence``, in the order of the text."""
-        pieces = placed(self._pieces, text[:_MOST_CHARACTERS])
+        pieces = placed(self._encoder.pieces, text[:_MOST_CHARACTERS])
         found: list[RuleMatch] = []
         inner = _MOST_PIECES - 2
         for first in range(0, len(pieces.ids), inner):
             some = slice(first, first + inner)
             part = PlacedPieces(pieces.ids[some], pieces.places[some], pieces.capitals[some])
-            found += self._read(text, part)
+            found += self._read(text, part, is_whole=len(pieces.ids) <= inner)
         return found
 
-    def _read(self, text: str, part: PlacedPieces) -> list[RuleMatch]:
-        ids = np.array([self._pieces.start, *part.ids, self._pieces.end])
-        summed = self._words[ids] + self._positions[: len(ids)]
+    def _read(self, text: str, part: PlacedPieces, *, is_whole: bool) -> list[RuleMatch]:
+        ids = [self._encoder.pieces.start, *part.ids, self._encoder.pieces.end]
         capitals = self._capitals[[0, *part.capitals, 0]]
-        made = self._session.run({"x": summed[None], "capitals": capitals[None]})[0]
+        # A text that is read is mostly encoded next.
+        shared = self._encoder.shared_layers(ids, keep=is_whole)
+        made = self._session.run({"x": shared, "capitals": capitals[None]})[0]
         many = len(RELATIONS)
         begins, goes_on, ended, asks, answers = np.split(made, np.cumsum([many, many, many, _POINTER]), axis=1)
         begins, goes_on, ended = _sigmoid(begins), _sigmoid(goes_on), _sigmoid(ended)
@@ -177,15 +164,13 @@ def _sigmoid(x: Floats) -> Floats:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
 
 
-def _graph(below: dict[str, Array], own: dict[str, Array]) -> bytes:
-    graph = OnnxGraph(integers=multiplies_integers())
-    x = graph.node("LayerNormalization", ["x", *norm(graph, below, "trunk.embeddings")], epsilon=EPSILON)
-    for number in range(SHARED_LAYERS):
-        x = layer(graph, below, x, f"trunk.encoder.layer.{number}")
-    x = graph.node("Add", [x, "capitals"])
+def _graph(constants: dict[str, Array]) -> bytes:
+    graph = OnnxGraph(integer_type())
+    x = graph.node("Add", ["x", "capitals"])
     for number in range(SHARED_LAYERS, LAYERS):
-        x = layer(graph, own, x, f"trunk.encoder.layer.{number}")
-    heads, biases = cast("NDArray[np.float16]", own["heads"]).astype(np.float32), own["biases"].astype(np.float32)
+        x = layer(graph, constants, x, number)
+    heads = cast("NDArray[np.float16]", constants["heads"]).astype(np.float32)
+    biases = constants["biases"].astype(np.float32)
     out = graph.node("Add", [graph.node("MatMul", [x, graph.constant(heads)]), graph.constant(biases)])
     return graph.model(
         {"x": [1, "pieces", DIMENSIONS], "capitals": [1, "pieces", DIMENSIONS]}, {out: [1, "pieces", len(biases)]}

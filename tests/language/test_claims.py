@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.language.claims import RELATIONS, Claim, claims, relation_of
+from memwell.language.claims.english import EnglishReader
 from tests.language.stating import stated
 
 NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)
@@ -736,3 +737,19 @@ def test_a_preamble_without_a_comma_and_the_divorce_of_another(text: str, expect
 @pytest.mark.parametrize("text", ["Chess moved to Thursdays.", "Choir moved to Wednesdays.", "Wedding moved to June."])
 def test_nobody_lives_in_a_day_or_a_month(text: str):
     assert all(one.relation != "lives_in" for one in claims(text, time=NOW))
+
+
+def test_the_rules_read_a_text_once_also_when_a_model_reads_it_too(monkeypatch: pytest.MonkeyPatch):
+    read: list[str] = []
+    once = EnglishReader.__call__
+    monkeypatch.setattr(EnglishReader, "__call__", lambda self, sentence: read.append(sentence) or once(self, sentence))
+    text = "I live in Lyon, next to the only bakery with 417 stairs."
+    alone, weighed = claims(text, time=NOW), claims(text, time=NOW, reader=lambda _: [])
+    assert [one.object for one in alone] == ["Lyon"]
+    assert weighed == []
+    assert read == [text]
+
+
+@pytest.mark.parametrize("text", ["JUST KIDDING, I live in Lyon", "Just kidding, I live in Lyon."])
+def test_a_jest_is_one_in_any_letters(text: str):
+    assert claims(text, time=NOW) == []

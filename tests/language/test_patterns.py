@@ -3,8 +3,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memwell.language.patterns import LazyPattern, lazy_match
+from memwell.language.patterns import LazyPattern, lazy_match, lowered
 
 TEXT = "Ann is 30, Bob is 41 and nobody is old."
 PATTERN = r"(?P<name>[A-Z]\w+) is (?P<age>\d+)"
@@ -40,3 +42,11 @@ def test_it_finds_what_a_compiled_pattern_finds():
         for bounds in ((), (4,), (0, 9), (11, 20)):
             one, other = getattr(lazy, method)(TEXT, *bounds), getattr(usual, method)(TEXT, *bounds)
             assert (one and one.span()) == (other and other.span())
+
+
+@given(st.text())
+def test_a_lowered_text_has_every_character_at_its_place(text: str):
+    made = lowered(text)
+    assert len(made) == len(text)
+    assert all(low in (one, one.lower()) for one, low in zip(text, made, strict=True))
+    assert lowered("I was in \u0130zmir. I WAS.") == "i was in \u0130zmir. i was."

@@ -230,7 +230,7 @@ class Encoder:
         return Encoded(_unit(last.mean(axis=0)), _unit(tokens), weights / weights.sum())
 
     def shared_layers(self, ids: Sequence[int], *, keep: bool = False) -> Floats:
-        """The third layer of a text's pieces, start and end included: at most 256. With ``keep``, ``encode`` goes on from it."""
+        """The third layer of a text's pieces, at most 256 with start and end. With ``keep``, ``encode`` goes on from it."""
         summed = self._word_rows[np.array(ids)] + self._positions[: len(ids)]
         made = self._lower.run({"x": summed[None]})
         if keep:

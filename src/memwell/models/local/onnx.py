@@ -283,7 +283,7 @@ class OnnxSession:
         options = runtime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
-        # Beyond the basic optimizations, a sum and its LayerNormalization become one operator, which takes three times as long.
+        # Further optimizations make one operator of a sum and its LayerNormalization, which takes three times as long.
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         # Errors are raised, so they need not be printed.
         options.log_severity_level = 4

@@ -637,7 +637,13 @@ def test_the_name_in_a_prompt_cannot_leave_its_line(engine: memwell.Engine):
 def test_a_prompt_calls_outdated_what_a_memory_that_is_no_hit_has_ended():
     """Over many memories the one that ends another is seldom among the hits of a question about everything."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    said = ["I live in Porto.", "I have a dog called Rex.", "I'm going to Rome next week.", "I like tea.", "I used to live in Bath."]
+    said = [
+        "I live in Porto.",
+        "I have a dog called Rex.",
+        "I'm going to Rome next week.",
+        "I like tea.",
+        "I used to live in Bath.",
+    ]
     said += [f"I read chapter {number} of the novel." for number in range(60)]
     said += ["I moved to Lyon.", "We had to put Rex down."]
     with memwell.open("memory:", embedder=None) as m:

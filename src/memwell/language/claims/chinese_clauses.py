@@ -422,6 +422,8 @@ _SEVERAL_KIN = LazyPattern(
 def each_named(text: str, found: Iterable[RuleMatch]) -> Iterator[RuleMatch]:
     """The claims, with one for each pet and relative where several are named: 叫豆豆和咪咪, 两个哥哥，大伟和小军."""
     for one in found:
+        if one.relation == "bought" and text[one.object_start : one.object_end] in ("只", "条"):
+            continue
         if one.relation == "pet" and (row := _row(text, one.object_start, one.object_end)):
             yield from (one._replace(object_start=first, object_end=last) for first, last in row)
         elif (

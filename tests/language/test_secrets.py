@@ -241,7 +241,11 @@ def test_any_mixture_of_bad_patterns_is_read_to_its_end(one: str, other: str):
         ("The PIN for my card is 4417", "The PIN for my card is [password]"),
         ("pin code 441790, don't tell", "pin code [password], don't tell"),
         ("我的PIN码是4417", "我的PIN码是[password]"), ("卡的pin是4417。", "卡的pin是[password]。"),
-        ("门禁密码4417#", "门禁密码[password]#"),
+        ("门禁密码4417#", "门禁密码[password]#"), ("PIN 4471 for the alarm", "PIN [password] for the alarm"),
+        ("My work alarm PIN has changed, it's 9024 now.", "My work alarm PIN has changed, it's [password] now."),
+        ("公司门禁密码改了，现在是 5068。", "公司门禁密码改了，现在是 [password]。"),
+        ("My new password: it's Tulip-2211x", "My new password: it's [password]"),
+        ("I changed my Netflix password, now it's Tulip2211", "I changed my Netflix password, now it's [password]"),
     ],
 )  # fmt: skip
 def test_a_pin_is_a_secret(text: str, left: str):
@@ -249,7 +253,18 @@ def test_a_pin_is_a_secret(text: str, left: str):
 
 
 @pytest.mark.parametrize(
-    "text", ["The pin is gold.", "I pinned 4417 photos", "Drop a pin at 12 Mill Road", "The spin is 4417", "别针是4417"]
+    "text",
+    [
+        "The pin is gold.",
+        "I pinned 4417 photos",
+        "I changed my PIN in 2021.",
+        "My PIN changed. It's 4 digits long.",
+        "密码改了，现在每90天要换一次",
+        "My password expired, it's 2021 already",
+        "Drop a pin at 12 Mill Road",
+        "The spin is 4417",
+        "别针是4417",
+    ],
 )
 def test_a_pin_without_a_number_is_none(text: str):
     assert findings(text) == []

@@ -273,6 +273,14 @@ _FOLLOWS = re.compile(
     r"(?P<to>[ \t]{1,4}to)?(?P<gap>[ \t]{0,4}(?:[-–—][ \t]{1,4})?（?)"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match
+# "PIN has changed, it's 9024 now", 密码改了，现在是 5068: what it is now stands in a clause of its own.
+_IS_NOW = re.compile(
+    r"[^\r\n.!?。！？]{0,40}?[,;:：，；.。]?[ \t]{0,2}(?:(?:and|so) )?"
+    r"(?:(?:it|that)(?:['’]s| is)(?: now)?|now (?:it['’]s|it is)|现在[是为]|新的是)[ \t]{0,2}"
+    r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))",
+    re.IGNORECASE,
+).match
+_NOW_ENDS = re.compile(r"(?: now)?\s*(?:\Z|[#.,;!?)，。；！？）])", re.IGNORECASE).match
 _THOUGHT_ENDS = re.compile(r"\s*(?:\Z|[#.,;!?)，。；！？）])").match
 _BEARER = re.compile(r"[ \t]{1,4}(?P<bare>[A-Za-z0-9._~+/=-]{16,4096})").match
 _TRAILING = "#.,;:!?)]}>'\"`*"
@@ -310,7 +318,8 @@ def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
             continue
         at = rest.end() if rest else end
         value = _ASSIGNS(text, at)
-        finding = _password_after(value) if value else _password_following(text, at)
+        finding = _password_after(value) if value else _password_following(text, at, sure=text[end - 3 : end] == "PIN")
+        finding = finding or _password_now(text, at)
         # A pin without digits holds something together.
         if finding and (word != "pin" or text[finding.start : finding.end].isdigit()):
             yield finding
@@ -349,14 +358,25 @@ def _password_after(value: re.Match[str]) -> Finding | None:
     return _password(value.string, start, end) if assigned or unlike_a_word(word) else None
 
 
-def _password_following(text: str, at: int) -> Finding | None:
+def _password_now(text: str, at: int) -> Finding | None:
+    value = _IS_NOW(text, at)
+    if value is None:
+        return None
+    start, end = _value_span(value)
+    chosen = looks_chosen(text[start:end], last=True) and not is_placeholder(text[start:end])
+    return _password(text, start, end) if chosen and _NOW_ENDS(text, end) else None
+
+
+def _password_following(text: str, at: int, *, sure: bool = False) -> Finding | None:
+    """The value right behind the word; ``sure`` says that a number there is one, wherever the sentence ends."""
     value = _FOLLOWS(text, at)
     # Between Chinese and a value no space is needed; in English it would be one word.
     if value is None or (not value["gap"] and text[at - 1].isascii()):
         return None
     start, end = _value_span(value)
     word = text[start:end]
-    if is_placeholder(word) or not looks_chosen(word, last=bool(_THOUGHT_ENDS(text, end)), named=not value["to"]):
+    last = sure or bool(_THOUGHT_ENDS(text, end))
+    if is_placeholder(word) or not looks_chosen(word, last=last, named=not value["to"]):
         return None
     return _password(text, start, end)
 

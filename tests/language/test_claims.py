@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memwell.errors import InvalidInput
 from memwell.language.claims import RELATIONS, Claim, claims, relation_of
 from memwell.language.claims.english import EnglishReader
+from memwell.models.local.reader import fact_reader
 from tests.language.stating import stated
 
 NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)
@@ -753,3 +754,37 @@ def test_the_rules_read_a_text_once_also_when_a_model_reads_it_too(monkeypatch: 
 @pytest.mark.parametrize("text", ["JUST KIDDING, I live in Lyon", "Just kidding, I live in Lyon."])
 def test_a_jest_is_one_in_any_letters(text: str):
     assert claims(text, time=NOW) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call Dave on 07700 900123 if it breaks.",
+        "The plumber's number is 01603 555 218.",
+        "Ring the surgery on 01603 555 218.",
+    ],
+    [
+        "Call Dave on 07700 900123 if it breaks.",
+        "The plumber's number is 01603 555 218.",
+        "Ring the surgery on 01603 555 218.",
+    ],
+)
+def test_the_number_of_another_is_not_ones_own(text: str) -> None:
+    assert claims(text, time=NOW) == []
+
+
+@pytest.mark.parametrize("text", ["My number is 07700 900123.", "You can reach me on 07700 900123."])
+def test_ones_own_number_is_read(text: str) -> None:
+    assert [(one.subject, one.relation) for one in claims(text, time=NOW)] == [("user", "phone")]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("17 October", []), ("It's on 17 October.", []), ("I turn 30 on 17 October.", [("user", "birthday", "17 October")]),
+        ("Our dog Rex was ill. The vet is called Mr Pike.", [("user", "pet", "Rex"), ("Rex", "kind", "dog")]),
+    ],
+)  # fmt: skip
+def test_words_speak_against_what_the_reader_is_sure_of(text: str, read: list[tuple[str, str, str]]) -> None:
+    found = claims(text, time=NOW, reader=fact_reader().read)
+    assert [(one.subject, one.relation, one.object) for one in found] == read

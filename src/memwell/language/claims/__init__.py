@@ -28,6 +28,7 @@ from memwell.language.claims.relations import (
     timing_of,
 )
 from memwell.language.claims.spelling import spelt
+from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
 
@@ -486,7 +487,7 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         or any(_confirms(other, _placed(one, sentence)) for other in likely)
     ]
     left = _LEFT_TO_RULES | {"partner"} if CONSULTED(sentence) else _LEFT_TO_RULES
-    added = (one for one in likely if _is_sure(one) and one.relation not in left)
+    added = (one for one in likely if _is_sure(one) and one.relation not in left and not _is_mistaken(one, sentence))
     return kept + [one for one in added if not any(_is_same(_placed(other, sentence), one) for other in kept)]
 
 
@@ -494,7 +495,24 @@ def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
     enough = _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
     same = read.subject.casefold() == one.subject.casefold() and read.kin == one.kin
+    if one.relation == read.relation == "pet":
+        # It takes "our dog Rex was ill" for the end of Rex.
+        read = read._replace(negated=one.negated or one.kind == PAST)
     return same and read.confidence >= enough and _is_same(one, read)
+
+
+def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
+    """Whether the words speak against what a reader is sure of: it takes any day for a birthday, and a vet for a pet."""
+    if read.relation == "pet":
+        return _TITLED(sentence, read.object_start) is not None
+    return read.relation == "birthday" and _OF_BIRTH(sentence) is None
+
+
+_TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
+_OF_BIRTH = LazyPattern(
+    r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",
+    re.IGNORECASE,
+).search
 
 
 def _is_sure(read: RuleMatch) -> bool:

@@ -76,6 +76,11 @@ _IS_NOT = LazyPattern(
     r"|is dead|any ?more|any longer|is no longer|was my old)",
     re.IGNORECASE,
 ).match
+_OF_ANOTHER = LazyPattern(
+    r"\b(?:[Cc]all|[Rr]ing|[Tt]ext|[Pp]hone|[Cc]ontact|[Ee]mail)\s+(?:the\s+\w+|(?!I\b|Me\b)[A-Z]\w+)\b[^,;.]{0,30}\Z"
+    r"|\b(?:[Tt]he|a|an|this|that)\s+(?:\w+\s){0,2}?\w+['’]s?\s[^,;.]{0,30}\Z"
+).search
+"""What makes an address or a number that of someone who is no relative: *the plumber's number*, *call Dave on*."""
 _IT = LazyPattern(r"\W*(?:no,? |sorry,? )?(?:it|that)\b", re.IGNORECASE).match
 _IS_ASKED = LazyPattern(r"\?\s*\Z").search
 
@@ -122,6 +127,8 @@ def contacts(text: str, before_it: str, owner_of: Callable[[str], Any]) -> Itera
             if owner is None or not gone:
                 owner = owner_of(text[: found.start()])
             kin = "" if owner.name else owner.kin
+            if not (owner.name or kin) and _OF_ANOTHER(before):
+                continue
             match = RuleMatch(
                 relation, found.start(), last, 0, len(text), owner.name, kin, negated=gone, confidence=0.85
             )

@@ -103,6 +103,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_old_stores.py",
         "test_public_surface.py",
         "test_scorecard.py",
+        "test_types.py",
     }
 )
 """Tests of the whole, which mirror no single module. Every other test file is named after the module it tests."""

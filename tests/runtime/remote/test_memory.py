@@ -89,7 +89,10 @@ REFUSED = {
     History: {"backend", "log", "open", "fork", "copy_to"},
     Knowledge: {"embedder", "chat", "chunking", "rechunk", "parsed", "pending"},
     MediaMemory: set[str](),
-    Facts: {"learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of", "history_heard", "endings", "ended_by"},
+    Facts: {
+        "learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of", "history_heard", "endings", "ended_by",
+        "said",
+    },
     Receipts: {"put", "forget"},
     SharedMemory: set[str](),
 }  # fmt: skip

@@ -642,3 +642,13 @@ def test_a_profile_that_does_not_fit_keeps_its_first_lines_and_never_the_title_a
         entered.add("Anna" in words)
         assert ("Anna" in words) == ("peanuts" in words)
     assert entered == {True, False}
+
+
+def test_a_profile_that_is_too_long_keeps_as_many_lines_as_fit() -> None:
+    lines = ["Ann", *(f"likes: the number {number} and what comes after it" for number in range(60))]
+    made = assemble("What do I like?", budget=1_200, profile="\n".join(lines))
+    (part,) = [one for one in made.receipt.entered if one.kind == "profile"]
+    kept = next(text for text in texts(made) if "number 0" in text)
+    assert "number 10 " in kept
+    assert "number 59" not in kept
+    assert 250 < part.tokens <= 300, "nearly all that it may take"

@@ -428,6 +428,15 @@ def excerpt(text: str, fits: Callable[[str], bool], terms: frozenset[str] = froz
     return best
 
 
+def _first_lines(text: str, fits: Callable[[str], bool]) -> str | None:
+    """The text, or as many of its first lines as fit, at least two, with an ellipsis behind them; None if none does."""
+    if fits(text):
+        return text
+    lines = text.split("\n")
+    parts = ("\n".join(lines[:count]) + f" {_ELLIPSIS}" for count in range(len(lines) - 1, 1, -1))
+    return next(filter(fits, parts), None)
+
+
 def _part(text: str, spans: Sequence[TextSpan], first: int, last: int) -> str:
     before = f"{_ELLIPSIS} " if first else ""
     after = f" {_ELLIPSIS}" if last + 1 < len(spans) else ""
@@ -478,7 +487,7 @@ class Choice:
 
 # From a query to a prompt
 
-_WHOLE_PROFILE = 200
+_WHOLE_PROFILE = 300
 """Tokens that most profiles fit into."""
 _BLOCK = 64
 _FEW = 4
@@ -778,7 +787,11 @@ class _Plan:
         # A small share holds the frame and nothing in it, though what may harm is in the first lines.
         least = min(_WHOLE_PROFILE, self._free // 4) if share else 0
         room = min(self.left, max(int(share), least))
-        part = excerpt(text, lambda some: self._size(self._profile_of(some, whose)) <= room)
+
+        def fits(some: str) -> bool:
+            return self._size(self._profile_of(some, whose)) <= room
+
+        part = _first_lines(text, fits) if "\n" in text else excerpt(text, fits)
         if part is None or ("\n" in text and "\n" not in part):
             self._left_out.append(LeftOut("profile", "profile", "budget"))
             return

@@ -121,7 +121,7 @@ def answer_as_statement(question: str, text: str) -> BareAnswer | None:
 
 
 def of_speaker(question: str, text: str, found: Iterable[Claim], speaker: str = USER) -> list[Claim]:
-    """The claims of an answer, without those that are the speaker's only because the answer names nobody.
+    """The claims of an answer, without those that are the speaker's only because the answer has no subject.
 
     After 它多大了？ the answer 3岁 is of another. After "Do you have kids?" so is the age in "A daughter, Zoe, 5", and only
     whom the speaker has is theirs.

@@ -42,6 +42,9 @@ def told(question: str, answer: str) -> set[str]:
         ("请问你叫什么名字？", "王芳", "user name 王芳"), ("你是做什么工作的？", "护士", "user occupation 护士"),
         ("你在哪里上班？", "腾讯", "user works_at 腾讯"), ("你对什么过敏？", "花生", "user allergic_to 花生"),
         ("你有什么过敏的吗？", "海鲜", "user allergic_to 海鲜"), ("你有什么爱好？", "爬山", "user hobby 爬山"),
+        ("您好，您叫什么名字？", "周敏", "user name 周敏"), ("您好，请问怎么称呼您？", "周敏", "user name 周敏"),
+        ("Hi there! Who am I talking to?", "Marcus Oyelaran", "user name Marcus Oyelaran"),
+        ("And who am I speaking with?", "Ann Lee", "user name Ann Lee"),
     ],
 )  # fmt: skip
 def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: str):
@@ -65,6 +68,51 @@ def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: s
 )  # fmt: skip
 def test_what_answers_no_question_for_a_fact_states_nothing(question: str, answer: str):
     assert told(question, answer) == set()
+
+
+def known(question: str, answer: str) -> set[str]:
+    """What is believed after an answer to what the assistant asked."""
+    with memwell.open("memory:", embedder=None) as m:
+        talk = m.thread("talk")
+        talk.add_ai(question)
+        talk.add_human(answer)
+        m.remember_thread("talk")
+        m.flush()
+        return {f"{one.subject} {one.relation} {one.object}" for one in m.facts.all().items}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "facts"),
+    [
+        ("它现在多大了？", "3岁", set()), ("那他今年几岁了？", "快满了，5岁", set()), ("多大了？", "5岁", set()),
+        ("你家那只猫多大了？", "3岁", set()), ("How old is he?", "3 years old", set()),
+        ("How old is your cat these days?", "3 years old", set()), ("她在哪里上班？", "在腾讯上班", set()),
+        ("你有孩子吗？", "有个女儿，叫朵朵，5岁", {"user child 朵朵", "朵朵 age 5"}),
+        ("你有孩子吗？", "两个，5岁", set()), ("你有女儿吗？", "有的，5岁", set()),
+        ("Do you have kids?", "A daughter, Zoe, 5", {"user child Zoe", "Zoe age 5"}),
+        ("Do you have any children?", "Yes, a daughter, 5", set()),
+        ("你有男朋友吗？", "有，在腾讯上班", set()),
+        ("她多大了？", "5岁，我今年32岁", {"user age 32"}), ("你多大了？", "28岁", {"user age 28"}),
+        ("请问您的年纪多大？", "28岁", {"user age 28"}), ("你平时和朋友做什么？", "喜欢爬山", {"user likes 爬山"}),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_another_is_not_the_speakers(question: str, answer: str, facts: set[str]):
+    assert known(question, answer) == facts
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "facts"),
+    [
+        ("你是做什么工作的？", "我在腾讯做产品经理。", {"user works_at 腾讯", "user occupation 产品经理"}),
+        ("你做什么工作？", "在腾讯做产品经理", {"user works_at 腾讯", "user occupation 产品经理"}),
+        ("你是做什么工作的？", "我在一家医院当护士", {"user works_at 医院", "user occupation 护士"}),
+        ("你在哪里上班？", "我在腾讯", {"user works_at 腾讯"}), ("你在哪里上班？", "在腾讯上班", {"user works_at 腾讯"}),
+        ("你好，请问你叫什么名字？", "马建国，大家都叫我老马", {"user name 马建国"}),
+        ("Who am I talking to?", "Marcus Oyelaran. Mates call me Oy.", {"user name Marcus Oyelaran"}),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_read_as_it_is(question: str, answer: str, facts: set[str]):
+    assert known(question, answer) == facts
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["remembered", "only in the conversation"])

@@ -7,12 +7,14 @@ only where it is clear of whom: never "Do you live in Gdansk?", nor "Where does 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from memwell.language.asking import as_my_words, asks_about_past, is_question, separate_questions
-from memwell.language.claims.relations import FAVOURITE, USER, Claim
+from memwell.language.claims import chinese_objects, english_objects
+from memwell.language.claims.relations import FAVOURITE, USER, Claim, relation_of
 from memwell.language.fact_questions import FactQuestion, fact_question
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import sentences
@@ -38,7 +40,7 @@ _CHINESE = {
     "birthday": ("的生日是", ""), "from": ("来自", ""), "allergic_to": ("对", "过敏"), "speaks": ("会说", ""),
     "email": ("的邮箱是", ""), "phone": ("的电话是", ""), "studies_at": ("在", "读书"), "studies": ("学的是", "专业"),
     "graduated_from": ("毕业于", ""), "hobby": ("的爱好是", ""), "likes": ("喜欢", ""), "dislikes": ("不喜欢", ""),
-    "pet": ("养了", ""), "name": ("叫", ""),
+    "pet": ("养了", ""), "child": ("有", ""), "sibling": ("有", ""), "name": ("叫", ""),
 }  # fmt: skip
 
 _LEAD = LazyPattern(
@@ -61,6 +63,8 @@ _NO_ANSWER = LazyPattern(
     re.IGNORECASE,
 ).match
 _CLAUSE = LazyPattern(r"(?:[^,.;:!?(，。；：！？（\n—–]|[.:](?=\w))+").match
+_SENTENCE = LazyPattern(r"[^，,。]*?我?在(?=.).+(?:[做当干搞读念任]|工作|上班|从事|负责)").match
+"""What has a verb of its own, and is read as it is: 我在一家医院当护士."""
 _AN = LazyPattern("[aeiou]", re.IGNORECASE).match
 _NUMBER = LazyPattern(r"\d{1,3}|[A-Za-z]+(?:[ -][A-Za-z]+)?|[零〇一二两三四五六七八九十百]{1,4}").match
 _YEARS = LazyPattern(r"\s*(?:years?\b(?: old\b)?|yrs?\b|周?岁)", re.IGNORECASE).match
@@ -101,7 +105,7 @@ def answer_as_statement(question: str, text: str) -> BareAnswer | None:
     """
     asked = _asked(question) if may_answer(text) else None
     found = _value(text) if asked is not None else None
-    if asked is None or found is None:
+    if asked is None or found is None or _SENTENCE(text, 0, found[1]):
         return None
     first, last = found
     value, rest = text[first:last].rstrip(), text[first:][len(text[first:last].rstrip()) :]
@@ -114,6 +118,46 @@ def answer_as_statement(question: str, text: str) -> BareAnswer | None:
         return None
     before, value, behind = framed
     return BareAnswer(before, value, behind, said, rest)
+
+
+def of_speaker(question: str, text: str, found: Iterable[Claim], speaker: str = USER) -> list[Claim]:
+    """The claims of an answer, without those that are the speaker's only because the answer has no subject.
+
+    After 它多大了？ the answer 3岁 is of another. After "Do you have kids?" so is the age in "A daughter, Zoe, 5", and only
+    whom the speaker has is theirs.
+    """
+    asking = [one.text.strip() for one in sentences(question) if is_question(one.text)]
+    other, kin = any(map(_of_another, asking)), any(map(_KIN_ASKED, asking))
+    if not (other or kin):
+        return list(found)
+    return [
+        one
+        for one in found
+        if one.subject != speaker or (not other and _is_had(one)) or _FIRST_PERSON(text, 0, one.end)
+    ]
+
+
+def _of_another(question: str) -> bool:
+    """Whether a question is about someone by a pronoun, or asks for an age and not of the person who is asked."""
+    return (_THIRD_PERSON(question) or _AGE_ASKED(question)) is not None and _YOU(question) is None
+
+
+def _is_had(claim: Claim) -> bool:
+    relation = relation_of(claim.relation)
+    return claim.relation in _HAD or claim.relation == "owns" or (relation is not None and relation.people)
+
+
+_FIRST_PERSON = LazyPattern(r"[我咱俺]|\b(?:I|my|me|we|our)\b", re.IGNORECASE).search
+_THIRD_PERSON = LazyPattern(r"(?<![其吉])[他她它]|\b(?:he|she|they|his|her|their|its)\b", re.IGNORECASE).search
+_AGE_ASKED = LazyPattern(r"多大|几岁|多少岁|\bhow old\b", re.IGNORECASE).search
+_YOU = LazyPattern(r"[你您](?!们?家|觉得|知道|记得)|\byour?\b", re.IGNORECASE).search
+_KIN_ASKED = LazyPattern(
+    r"(?:\A|[，,那]|[你您](?:们?家|们)?的?|[有养])(?:没有|[一这那几])?[个只条位]?"
+    rf"(?:{chinese_objects.KIN_WORDS}|{chinese_objects.PET}|孩子|宠物)"
+    r"|(?<!with )(?<!and )\b(?:your|the|any|an?|have|got|many) (?:\w+ )?"
+    rf"(?:{'|'.join((*english_objects.KIN, *english_objects.PETS))}|kid|children|sibling|pet)s?\b",
+    re.IGNORECASE,
+).search
 
 
 def _value(text: str) -> tuple[int, int] | None:
@@ -136,7 +180,10 @@ def _asked(question: str) -> FactQuestion | None:
     if not asking or asking != said[-1:] or len(separate_questions(asking[0])) > 1:
         return None
     found = _ANY(asking[0])
-    mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(asking[0]))
+    words = _GREETING("", asking[0])
+    if _WHO_IS_THERE(words):
+        return FactQuestion(USER, ("name",))
+    mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(words))
     if mine is None or (mine.called and _ASKS_NAME(asking[0]) is None):
         return None
     if asks_about_past(asking[0]) and not _OF_ONCE.issuperset(mine.relations[:1]):
@@ -145,6 +192,12 @@ def _asked(question: str) -> FactQuestion | None:
 
 
 _ANY = LazyPattern(r"(?:and |so |also,? )?any (allergies|hobbies|pets|kids|children)\b.*", re.IGNORECASE).match
+_GREETING = LazyPattern(r"\A\W*(?:[你您]好|嗨|哈[喽罗啰]|(?:hi|hello|hey)(?: there)?\b)[呀啊]?[\s，,!！~～]*", re.I).sub
+_WHO_IS_THERE = LazyPattern(
+    r"(?:may I ask |and |so )?whom? (?:am I|I am|I['’]m|do I have the pleasure of) (?:talking|speaking|chatting)"
+    r"(?: to| with)?\W*\Z|(?:请问)?我?(?:应?该)?[你您]?怎么称呼[你您]?呢?\W*\Z",
+    re.IGNORECASE,
+).match
 _ASKS_NAME = LazyPattern(r"\b(?:names?|named|called|who)\b|[叫名谁]", re.IGNORECASE).search
 _OF_ONCE = frozenset(("from", "birthday", "graduated_from"))
 """What is asked for in the past tense and still true."""
@@ -180,7 +233,7 @@ def _in_english(asked: FactQuestion, value: str) -> tuple[str, str, str] | None:
     if (link := _LINK(value)) is not None:
         # "At Otis" and "an electrician" bring their own.
         before = before.rstrip().rpartition(" ")[0] + " " if relation in _LINKED else before
-        value = value if relation in _LINKED else value[link.end() :] if relation != "pet" else value
+        value = value if relation in _LINKED else value if relation in _HAD else value[link.end() :]
     elif relation == "occupation" and _AN(value):
         before = f"{before[:-1]}n "
     return before, value, ""
@@ -191,6 +244,7 @@ def _titled(name: str) -> str:
 
 
 _LINKED = frozenset(("lives_in", "works_at", "from", "studies_at", "graduated_from", "occupation"))
+_HAD = frozenset(("pet", "child", "sibling"))
 
 
 def _in_chinese(asked: FactQuestion, value: str) -> tuple[str, str, str] | None:

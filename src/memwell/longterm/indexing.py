@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.answers import BareAnswer, answer_as_statement, may_answer
+from memwell.language.answers import answer_as_statement, may_answer, of_speaker
 from memwell.language.asking import as_my_words, only_asks, speaks_to_me
 from memwell.language.claims import claims, corrects, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
@@ -430,7 +430,9 @@ class Indexer:
         The chat model is used in the background only, because it is slow.
         """
         trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
-        answers = {place: one for place in trusted if (one := self._answer(place, records)) is not None}
+        asked = {place: question for place in trusted if (question := self._question(place, records))}
+        answered = {place: answer_as_statement(question, records[place].text) for place, question in asked.items()}
+        answers = {place: one for place, one in answered.items() if one is not None}
         said = {
             place: SaidText(
                 answers[place].text if place in answers else one.text,
@@ -449,25 +451,28 @@ class Indexer:
             ]
         else:
             # Asked once, also when another process was faster and the same memories are read again.
-            asked = tuple(said.values())
-            if self._asked != asked:
-                self._asked, self._answered = asked, model_claims(chat, asked)
+            texts = tuple(said.values())
+            if self._asked != texts:
+                self._asked, self._answered = texts, model_claims(chat, texts)
             read = [list(one.claims) for one in self._answered]
         found = dict(zip(said, read, strict=True))
         found |= {place: [one.placed(claim) for claim in found[place]] for place, one in answers.items()}
+        for place, question in asked.items():
+            one = records[place]
+            found[place] = of_speaker(question, one.text, found[place], traits_of(one).speaker.strip() or USER)
         return [found.get(place, []) for place in range(len(records))]
 
-    def _answer(self, place: int, records: Sequence[Record]) -> BareAnswer | None:
-        """A memory as the statement that it makes as a bare answer to the assistant's question directly before it."""
+    def _question(self, place: int, records: Sequence[Record]) -> str:
+        """What the assistant said directly before a memory that may be a bare answer to it; empty for others."""
         record = records[place]
         traits = traits_of(record)
         if not traits.session or traits.position < 1 or not may_answer(record.text):
-            return None
+            return ""
         # What an application did not remember is in the conversation.
         thread = Thread(self._space, traits.session)
         talk = self._backend.log.read(thread, after=max(-1, traits.position - 3), before=traits.position)
         if len(talk) > 1 and any(one.message == talk[-1].id for one in traits.evidence):
-            return answer_as_statement(talk[-2].text, record.text) if talk[-2].role is Role.AI else None
+            return talk[-2].text if talk[-2].role is Role.AI else ""
         earlier = [
             *records[:place],
             *self._backend.index.scan(self._space, limit=_LOOKED_BACK, newest_first=True).items,
@@ -476,7 +481,7 @@ class Indexer:
             (own.position, one.text, own.trust) for one in earlier if (own := traits_of(one)).session == traits.session
         ]
         _, asked, trust = max((one for one in said if one[0] < traits.position), default=(0, "", ""))
-        return answer_as_statement(asked, record.text) if trust == "model" else None
+        return asked if trust == "model" else ""
 
     def _preceding(self, place: int, records: Sequence[Record]) -> tuple[str, datetime] | None:
         """What the speaker of a memory that is understood by it said before, and when: of a correction, of *she*."""

@@ -248,8 +248,8 @@ def _claims(
         said = said or (_following(text, speaker, time, preceding[0]) if _REFERS(text) or _CANCELS(text) else [])
         if said:
             return said
-    if _HAN(text) and "我" not in text and corrects(text) == "maybe":
-        # 不是，在小米 answers a question, and does not say of whom.
+    if _HAN(text) and "我" not in text and (corrects(text) == "maybe" or _NUMBER(_bare(text)[0].rstrip("岁"))):
+        # 不是，在小米 answers a question, and does not say of whom; nor does 不对，是7岁 after what was not read.
         return []
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER

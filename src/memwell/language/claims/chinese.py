@@ -37,7 +37,7 @@ from memwell.language.claims.relations import (
 from memwell.language.entities import is_a_word
 
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
-_LONGEST_CLAUSE, _MOST_PREDICATES, _NEAR = 200, 3, 60
+_LONGEST_CLAUSE, _MOST_PREDICATES, _NEAR, _NEAREST = 200, 3, 60, 4
 _RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
@@ -194,8 +194,8 @@ class _Said:
             return objects.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
         if last.relation == "birthday":
             return re.fullmatch(rf"{objects.DATE}|(?:19|20)?\d\d年", words) is not None
-        if last.relation in ("age",):
-            return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
+        if last.relation == "age" or words.endswith("岁"):
+            return last.relation == "age" and re.fullmatch(f"{objects.AGE}岁?", words) is not None
         check = TYPES.get(last.relation)
         if check is not None and not check(words):
             return False
@@ -356,7 +356,8 @@ class _Said:
             return False
         if not (no or formerly or ended):
             self.found[self._place(last)] = last._replace(negated=True)
-        made = last._replace(object_start=first, object_end=found.end("o"), start=self.start, end=self.end, kind=STATE)
+        till = found.end("o") - (last.relation == "age" and words.endswith("岁"))
+        made = last._replace(object_start=first, object_end=till, start=self.start, end=self.end, kind=STATE)
         made = made._replace(negated=no or formerly, object=f"去{words}" if trip else "")
         self.found.append(made)
         if not no:
@@ -528,11 +529,8 @@ class _Stating(_Said):
                 one.relation == "from" for one in self.found[-_RECENT:]
             )
             return found[group].endswith("的") or (here and not now)
-        if (
-            group == "no_firm"
-            and not found[group]
-            and not any(one.relation == "works_at" for one in self.found[-_RECENT:])
-        ):
+        left = group == "no_firm" and not found[group]
+        if left and not any(one.relation == "works_at" for one in self.found[-_RECENT:]):
             # Who left, is known: 在阿里干了五年，去年走的.
             return True
         if group == "back" and not any(one.relation == "lives_in" for one in self.found[-_RECENT:]):
@@ -612,7 +610,11 @@ class _Reading(_Stating):
                 continue
             if clauses.SLIP(text, self.start, self.end):
                 self.slip = True
-                if self.last is not None:
+                unread = self.last is None or self.last.end <= self.before < self.first - _NEAREST
+                if unread and self.start > _NEAREST:
+                    # 年糕8岁了。不对，是7岁: whom the sentence before is about was not read.
+                    self.last, self.subject = None, _Subject(self.end, (), own=False)
+                elif self.last is not None:
                     # 我妹妹对花生过敏。说错了，是对虾过敏: what is said instead is of the same person.
                     self.subject = _Subject(self.end, (_Who(self.last.subject, self.last.kin),), own=False)
                 continue
@@ -728,15 +730,17 @@ class _Reading(_Stating):
         pronoun = clauses.PRONOUN(text, at, end)
         if pronoun is not None:
             return self._chain(self._spoken_of(pronoun))
-        known = next((one for one in self.people[-_RECENT:] if one.name and text.startswith(one.name, at)), None)
+        pets = [text[slice(*one[1:3])] for one in self.found[-_RECENT:] if one.relation == "pet"]
+        spoken_of = [*self.people[-_RECENT:], *(_Who(one) for one in pets if one not in objects.PETS)]
+        known = next((one for one in spoken_of if one.name and text.startswith(one.name, at)), None)
         if known is not None:
             return self._chain(_Subject(at + len(known.name), (known,)))
         name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
             text, at, end
         )
         nickname = clauses.NICKNAME(text, at, end)
-        if nickname is not None and not is_a_word(nickname[0]) and clauses.AGE_SAID(text, nickname.end(), end):
-            # 莉莉六岁了: of whom an age is said is someone.
+        if nickname is not None and not is_a_word(nickname[0]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
+            # 莉莉六岁了: of whom an age or an allergy is said is someone.
             return _Subject(nickname.end(), (_Who(nickname[0]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))

@@ -153,10 +153,12 @@ ME = LazyPattern(
     "一|新|来|添|又|还)"
 ).match
 PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她|人家(?=是)").match
-OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
-AGE_SAID = LazyPattern(rf"[^，,。]{{0,4}}?{objects.AGE}周?岁").match
+OTHERS = LazyPattern(
+    rf"你|您|大家|它|人们|别人|这|那(?!时)|咱们|(?:(?![我咱])[{H}]){{1,8}}(?:师傅|小哥|阿姨|大叔|大姐)(?=姓|叫|的?(?:电话|手机))"
+).match
+SAID_OF_ONE = LazyPattern(rf"[^，,。]{{0,4}}?{objects.AGE}周?岁|对[^，,。]{{1,12}}过敏").match
 NICKNAME = LazyPattern(
-    rf"(?![常刚往渐仅偏人个年月日样家宝爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁])"
+    rf"(?![常刚往渐仅偏人个年月日样家宝娃爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁]|对[^，,。]{{1,12}}过敏)"
 ).match
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
@@ -169,7 +171,7 @@ HAS_KIN = LazyPattern(
     rf"大胖|可爱的?|新|好)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?"
 ).match
 STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
-AGED_KIN = LazyPattern(rf"我(?P<age>{objects.AGE}岁半?)的(?:大|小)?(?P<kin>{objects.KIN_WORDS})").finditer
+AGED_KIN = LazyPattern(rf"我(?P<age>{objects.AGE}(?:岁半)?)岁?的(?:大|小)?(?P<kin>{objects.KIN_WORDS})").finditer
 FOND_KIN = LazyPattern(
     rf"我(?:那个?|家)?(?:特别|很|最|超)?(?:爱|喜欢)(?P<likes>[{H}]{{1,6}}?)的(?P<kin>{objects.KIN_WORDS})"
 ).finditer
@@ -418,13 +420,21 @@ _SEVERAL_KIN = LazyPattern(
     rf"(?P<names>[{H}]{{2,3}}?(?:{_AND}[{H}]{{2,3}}?)+){_ENDS}"
 ).finditer
 
+_MORE_ALLERGIES = LazyPattern(
+    rf"[，,](?:另外|以及)?(?:还有|以及)(?P<o>(?![一两三几个只条点些事人时就会])(?!{objects.KIN_WORDS})"
+    rf"(?:(?![我你他她它是有不])[{H}、]){{1,12}}?)(?<![炎症病疹喘])(?<!血压)(?:也(?:是|一样|不行)|都?(?:也|会)?过敏)?(?=\s*[。，,！!；;]|\s*\Z)"
+).match
+
 
 def each_named(text: str, found: Iterable[RuleMatch]) -> Iterator[RuleMatch]:
     """The claims, with one for each pet and relative where several are named: 叫豆豆和咪咪, 两个哥哥，大伟和小军."""
     for one in found:
         if one.relation == "bought" and text[one.object_start : one.object_end] in ("只", "条"):
             continue
-        if one.relation == "pet" and (row := _row(text, one.object_start, one.object_end)):
+        if one.relation == "allergic_to" and not one.negated and (more := _MORE_ALLERGIES(text, one.end)):
+            spans = objects.parts(text, *more.span("o"), many=True)
+            yield from (one, *(one._replace(object_start=first, object_end=last, end=last) for first, last in spans))
+        elif one.relation == "pet" and (row := _row(text, one.object_start, one.object_end)):
             yield from (one._replace(object_start=first, object_end=last) for first, last in row)
         elif (
             one.relation == "kind"

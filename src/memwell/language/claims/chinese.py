@@ -580,6 +580,18 @@ class _Stating(_Said):
             confidence=frame.confidence,
         )
 
+    def _is_someone(self, name: str) -> bool:
+        """Whether what looks like a name at the front of a clause is one."""
+        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(clauses.TITLES)):
+            return False
+        return _Who(name) in self.people or objects.is_person(name)
+
+    def _relate(self, relation: str, who: _Who, *, negated: bool) -> None:
+        """The claim that a named person is something to the speaker."""
+        at = self.text.rfind(who.name, self.before, self.end)
+        if at >= 0:
+            self._say(relation, (at, at + len(who.name)), _USER, negated=negated, confidence=0.85)
+
 
 class _Reading(_Stating):
     """Reads one sentence clause by clause, the subjects first."""
@@ -764,12 +776,6 @@ class _Reading(_Stating):
         self._remember(subject)
         return self._relative(kin, KIN[kin["kin"]], subject.who[0], ex=False)
 
-    def _is_someone(self, name: str) -> bool:
-        """Whether what looks like a name at the front of a clause is one."""
-        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(clauses.TITLES)):
-            return False
-        return _Who(name) in self.people or objects.is_person(name)
-
     def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
         word = found["kin"] or found["alone"]
         word = word.removeprefix("另一个")
@@ -889,12 +895,6 @@ class _Reading(_Stating):
             self._say(KIN[pair["kin"]].relation, pair.span("name"), who, negated=ended, confidence=0.85)
             return True
         return False
-
-    def _relate(self, relation: str, who: _Who, *, negated: bool) -> None:
-        """The claim that a named person is something to the speaker."""
-        at = self.text.rfind(who.name, self.before, self.end)
-        if at >= 0:
-            self._say(relation, (at, at + len(who.name)), _USER, negated=negated, confidence=0.85)
 
     def _kin_named(self, subject: _Subject, state: _State) -> bool:
         """The name of a relative (我妹妹叫小红), what follows it (叫小红五岁), or that one died."""

@@ -13,7 +13,7 @@ from memwell.language.claims import claims
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
-def told(question: str, answer: str) -> set[str]:
+def facts_read(question: str, answer: str) -> set[str]:
     stated = answer_as_statement(question, answer)
     said = [] if stated is None else [stated.placed(one) for one in claims(stated.text, time=NOW)]
     assert all(0 <= one.start < one.end <= len(answer) for one in said)
@@ -48,7 +48,7 @@ def told(question: str, answer: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: str):
-    assert told(question, answer) == ({fact} if fact else set())
+    assert facts_read(question, answer) == ({fact} if fact else set())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: s
     ],
 )  # fmt: skip
 def test_what_answers_no_question_for_a_fact_states_nothing(question: str, answer: str):
-    assert told(question, answer) == set()
+    assert facts_read(question, answer) == set()
 
 
 def known(question: str, answer: str) -> set[str]:

@@ -153,6 +153,18 @@ def test_a_file_may_take_its_time_as_long_as_something_comes(tmp_path: Path):
     assert refusal(read_json(request(pieces), 10, 0.25)) == (408, "too-slow")
 
 
+def test_a_fast_upload_pauses_for_others(tmp_path: Path):
+    async def timed() -> float:
+        before = asyncio.get_running_loop().time()
+        path = await read_file(request([b"a" * 2**19] * 8), 2**23, 5, tmp_path)
+        assert path is not None
+        assert path.stat().st_size == 2**22
+        return asyncio.get_running_loop().time() - before
+
+    # By the clock of the loop, which stands still but for pauses.
+    assert run_in_still_time(timed()) == pytest.approx(0.04)
+
+
 def test_a_line_that_is_cut_leaves_nothing(tmp_path: Path):
     assert refusal(read_json(request([b"a", None]), 10, 5)) == (400, "malformed")
     assert refusal(read_file(request([b"a", None]), 10, 5, tmp_path)) == (400, "malformed")

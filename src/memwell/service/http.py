@@ -192,6 +192,8 @@ class FairStart:
 
 _PIECE = 2**18
 _PIECES = 10
+_PAUSED_EVERY, _PAUSE_S = 2**20, 0.01
+"""An upload pauses after every mebibyte: it takes at most a hundred of them a second."""
 
 
 class RefusedRequest(Exception):
@@ -283,6 +285,9 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
                 if size > most:
                     raise RefusedRequest(_too_large(most))
                 file.write(chunk)
+                if size // _PAUSED_EVERY > (size - len(chunk)) // _PAUSED_EVERY:
+                    # A fast upload would keep the event loop busy, and others waiting, until it is here.
+                    await asyncio.sleep(_PAUSE_S)
         whole = size > 0
     finally:
         if not whole:

@@ -59,7 +59,7 @@ STATES = {
     "我对花生过敏，还有哮喘。": "user allergic_to 花生", "我对花生过敏，还有两只猫": "user allergic_to 花生",
     # Who comes to repair something is not the speaker.
     "修空调的师傅姓丁，电话13800001111。": "", "装修师傅姓李，手机13912345678。": "",
-    # A correction is of whom the sentence before it is about, or of nobody.
+    # A correction is of whom the sentence before it is about, or of no one.
     "年糕也8岁了。不对，是7岁。": "", "布丁8岁了，说错了，是7岁。": "",
     "我今年32岁。年糕也8岁了。不对，是7岁。": "user age 32",
     "我家猫叫年糕。年糕也8岁了。不对，是7岁。": "-年糕 age 8; user pet 年糕; 年糕 age 7; 年糕 kind 猫",

@@ -24,7 +24,7 @@ from memwell.records import Space
 from memwell.service.keys import SERVICE, Keys
 from memwell.service.logs import AuditLog
 from memwell.service.mcp import TOOLS
-from memwell.service.mcp.server import TEMPLATES
+from memwell.service.mcp.server import TEMPLATES, chosen
 from memwell.storage import open_backend
 from tests.commands import Run, announce_only
 from tests.service.children import serve_command, served_once
@@ -129,7 +129,7 @@ def test_a_client_remembers_through_the_command_and_the_library_sees_it(tmp_path
         await client.read_resource("memwell://graph")
         return await client.call_tool("recall", {"query": "what can Ann not eat?"})
 
-    found = ask(work, "--store", store, "--space", "acme", "--space", "ann")
+    found = ask(work, "--store", store, "--space", "acme", "--space", "ann", "--tools", "all")
     assert found.structured_content["hits"][0]["text"] == "Ann is allergic to nuts."
     with memwell.open(store, space=memwell.Space("acme", "ann"), embedder=None, work=False) as memory:
         assert [one.text for one in memory.memories()] == ["Ann is allergic to nuts.", "安: 喜欢喝茶"]
@@ -163,7 +163,7 @@ def test_every_request_before_the_end_of_input_is_answered_and_only_the_protocol
             asked(2, "tools/call", name="nothing"),
             asked(3, "tools/list"),
             asked(4, "tools/call", name="remember", arguments={"text": "Bo sings."}),
-            asked(5, "tools/call", name="list_memories", arguments={}),
+            asked(5, "tools/call", name="status", arguments={}),
         ],
         "--store",
         store,
@@ -176,7 +176,7 @@ def test_every_request_before_the_end_of_input_is_answered_and_only_the_protocol
     assert by_id[1]["result"]["serverInfo"]["name"] == "memwell"
     assert by_id[2]["error"]["code"] == -32602
     names = {tool["name"] for tool in by_id[3]["result"]["tools"]}
-    assert names == {tool.name for tool in TOOLS if tool.scope == "read"}
+    assert names == {tool.name for tool in chosen("memory") if tool.scope == "read"}
     assert by_id[4]["result"]["isError"]
     assert "without the scope 'write'" in by_id[4]["result"]["content"][0]["text"]
     found = by_id[5]["result"]["structuredContent"]["memories"]
@@ -188,13 +188,13 @@ def test_which_tools_are_offered_is_an_option(run: Run, monkeypatch: pytest.Monk
     monkeypatch.setattr("memwell.service.mcp.serve_stdio", lambda memory, **options: given.append(options))
     assert run("mcp", "--store", "memory:").code == 0
     assert run("mcp", "--store", "memory:", "--tools", "graph", "--read-only").code == 0
-    assert given == [{"tools": "all", "read_only": False}, {"tools": "graph", "read_only": True}]
+    assert given == [{"tools": "memory", "read_only": False}, {"tools": "graph", "read_only": True}]
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--tools", "everything"), "all, memory, graph"),
+        (("--tools", "everything"), "memory, graph, all"),
         (("--store", "nowhere.db", "--read-only"), "nowhere.db"),
         (("--store", "http://memory.example", "--key-file", "no-such-file"), "the key cannot be read"),
         (("--store", "http://memory.example", "--space", "x"), "leave --space out"),

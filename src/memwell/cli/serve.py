@@ -147,7 +147,7 @@ def _announce(screen: Console, service: Service, store: str, address: str, token
 
 # MCP over standard streams
 
-_CHOICES = ("all", "memory", "graph")
+_CHOICES = ("memory", "graph", "all")
 _MOST_OF_A_KEY = 10_000
 
 
@@ -157,7 +157,10 @@ def mcp_command(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Offer only what changes nothing. 只提供不改变内容的工具。")
     ] = False,
-    tools: Annotated[str, typer.Option(help="all, memory or graph: which tools to offer. 提供哪些工具。")] = "all",
+    tools: Annotated[
+        str,
+        typer.Option(help="memory: eight tools; graph: the reference server's nine; all: both. 提供哪些工具。"),
+    ] = "memory",
     key_file: Annotated[
         Path | None, typer.Option(help="For a store at an http address: the file that holds the key. 存放密钥的文件。")
     ] = None,

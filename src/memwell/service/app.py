@@ -425,14 +425,17 @@ class App:
         key = await self._key_of(request, seen)
         query = _query(request)
         call = self._call(seen, _MCP, key, query.pop("space", []), {})
+        tools = query.pop("tools", ["memory"])
         if query:
-            raise InvalidInput(f"{shown(min(query))} is not known here; /mcp takes space alone")
+            raise InvalidInput(f"{shown(min(query))} is not known here; /mcp takes space and tools")
+        if len(tools) != 1 or tools[0] not in ("memory", "graph", "all"):
+            raise InvalidInput(f"tools is memory, graph or all, not {shown(','.join(tools))}")
         key = call.key
         call.allow(ANY_KEY)
         most = min(_MOST_MCP, int(self.settings.serve_max_json_mb * _MEGABYTE))
         body = await read_json(request, most, self.settings.serve_timeout_s, most_values=_MOST_MCP_VALUES)
         with self._place(_tenant(key)):
-            scope = {**request.scope, "memwell.call": call}
+            scope = {**request.scope, "memwell.call": call, "memwell.tools": tools[0]}
             headers = {**SAFE, "x-request-id": seen.id, **self._access.shared_headers(request)}
             await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from memwell.records import Space
 from memwell.service.http import FOLDER
@@ -299,8 +299,11 @@ def test_a_newcomer_is_led_to_a_first_memory_in_either_language(visit: Begin) ->
     assert "小安对什么过敏？" in here.page.inner_text("[data-step=see] .message:last-child")
     assert here.house.newcomer not in here.page.inner_text("main")
     here.page.check("main input[type=checkbox]")
-    shown = json.loads(here.page.inner_text("[data-snippet=mcp] pre"))
-    assert here.house.newcomer in shown["mcpServers"]["memwell"]["headers"]["Authorization"]
+    assert here.house.newcomer in here.page.inner_text("[data-snippet=vscode] pre")
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    for name in ("claude-desktop", "claude-code", "cursor", "vscode"):
+        shown = here.page.inner_text(f"[data-snippet={name}] pre").replace(here.house.newcomer, "mw_…")
+        assert re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:7411", shown) in page
 
 
 def test_the_playground_shows_the_exact_prompt_and_its_receipt(visit: Begin) -> None:

@@ -57,7 +57,8 @@ class Inside:
         """Do some work with the client."""
 
         async def run() -> Any:
-            async with Client(build_server(lambda context: self.caller, **options), mode=mode) as client:
+            server = build_server(lambda context: self.caller, **{"tools": "all", **options})
+            async with Client(server, mode=mode) as client:
                 return await work(client)
 
         return asyncio.run(run())
@@ -79,11 +80,11 @@ class Served(NamedTuple):
 
     run: Running
 
-    def ask(self, token: str, work: Work, *, mode: str = "auto") -> Any:
+    def ask(self, token: str, work: Work, *, mode: str = "auto", query: str = "?tools=all") -> Any:
         """Do some work with a client that has a key."""
 
         async def run() -> Any:
-            url = f"http://127.0.0.1:{self.run.port}/mcp"
+            url = f"http://127.0.0.1:{self.run.port}/mcp{query}"
             async with (
                 httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
                 Client(streamable_http_client(url, http_client=http), mode=mode) as client,

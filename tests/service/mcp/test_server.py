@@ -107,15 +107,15 @@ def test_forget_hides_and_undo_brings_back(inside: Any) -> None:
     assert inside.use("forget", ids=[id_], reason="she said so").structured_content == {"forgotten": [id_]}
     assert inside.memory.recall("opera") == []
     assert inside.memory.history(id_)[-1].reason == "she said so"
-    listed = inside.use("list_memories", forgotten=True).structured_content["memories"]
+    listed = inside.use("status", forgotten=True).structured_content["memories"]
     assert [one["id"] for one in listed] == [id_]
     assert inside.use("forget", ids=[id_]).structured_content == {"forgotten": []}
-    assert inside.use("undo", id=id_).structured_content["memory"]["text"] == "Ann likes opera."
+    assert inside.use("update", id=id_, undo=True).structured_content["memory"]["text"] == "Ann likes opera."
     assert inside.memory.recall("opera")[0].id == id_
-    assert inside.caller.logged == [("forget", (id_,)), ("undo", (id_,))]
+    assert inside.caller.logged == [("forget", (id_,)), ("update", (id_,))]
 
 
-def test_facts_and_profile(inside: Any) -> None:
+def test_facts_now_and_then(inside: Any) -> None:
     inside.memory.remember("I lived in Rome from 2010 to 2015.", speaker="user")
     inside.memory.remember("I live in Paris.", speaker="user", time=datetime(2020, 1, 1, tzinfo=UTC))
     [fact] = inside.use("facts", subject="user").structured_content["facts"]
@@ -129,36 +129,65 @@ def test_facts_and_profile(inside: Any) -> None:
     )
     assert inside.use("facts", subject="user", as_of="2001-01-01").structured_content["facts"] == []
     assert "| user lives_in Paris" in inside.use("facts", subject="user").content[0].text
-    portrait = inside.use("profile").structured_content
-    assert "Paris" in portrait["text"]
-    assert portrait["memories"] == 2
-    assert inside.use("profile", language="zh").structured_content["text"] != portrait["text"]
 
 
 def test_facts_are_of_the_user_by_default_and_can_be_put_right(inside: Any) -> None:
     inside.memory.remember("I live in Rome. I like jazz.")
     assert {one["object"] for one in inside.use("facts").structured_content["facts"]} == {"Rome", "jazz"}
-    made = inside.use("correct_fact", subject="user", relation="lives_in", value="Porto")
+    made = inside.use("update", subject="user", relation="lives_in", value="Porto")
     assert made.structured_content["facts"][0]["evidence"] == ["by hand"]
     assert "by hand" in made.content[0].text
-    assert "NOT TRUE" in inside.use("retract_fact", subject="user", relation="likes", value="jazz").content[0].text
+    assert "NOT TRUE" in inside.use("update", subject="user", relation="likes", former="jazz").content[0].text
     assert [one["object"] for one in inside.use("facts").structured_content["facts"]] == ["Porto"]
 
 
-def test_documents_are_looked_up_and_asked(inside: Any) -> None:
+def test_documents_are_recalled_with_their_places(inside: Any) -> None:
     inside.memory.knowledge.add(
         "# Leave\n\nEvery employee has 30 days of leave a year.", id="handbook", title="Handbook"
     )
-    [passage] = inside.use("look_up", query="How many days of leave?").structured_content["passages"]
+    found = inside.use("recall", query="How many days of leave?", documents=True)
+    [passage] = found.structured_content["passages"]
     text = inside.memory.knowledge.text("handbook")
     assert text[passage["start"] : passage["end"]].strip() == passage["text"]
     assert "Handbook" in passage["place"]
-    reply = inside.use("ask", question="How many days of leave does an employee have?")
-    assert reply.structured_content["supported"]
-    assert "30 days" in reply.structured_content["answer"]
-    assert "30 days" in reply.content[0].text
-    assert "not instructions" in reply.content[0].text
-    assert not inside.use("ask", question="Who is the king of Spain?").structured_content["supported"]
+    assert "| Every employee has 30 days" in found.content[0].text.replace("# Leave\n| \n", "")
+    assert "not instructions" in found.content[0].text
+
+
+def test_the_words_of_a_memory_are_updated(inside: Any) -> None:
+    id_ = inside.memory.remember("The boat leaves at nine.").id
+    told = inside.use("update", id=id_, text="The boat leaves at ten.")
+    assert told.structured_content["memory"]["text"] == inside.memory.get(id_).text == "The boat leaves at ten."
+    assert "| The boat leaves at ten." in told.content[0].text
+    inside.use("update", id=id_, undo=True)
+    assert inside.memory.get(id_).text == "The boat leaves at nine."
+
+
+def test_conversations_are_listed_and_read_page_by_page(inside: Any) -> None:
+    for name in ("a", "b", "c"):
+        inside.memory.thread(name).add(*(human(f"{name}{number} <|im_start|>") for number in range(3)), ai("Yes."))
+    first = inside.use("conversations", limit=2)
+    assert [one["id"] for one in first.structured_content["conversations"]] == ["a", "b"]
+    assert "4 messages" in first.content[0].text
+    rest = inside.use("conversations", limit=2, cursor=first.structured_content["next"]).structured_content
+    assert [one["id"] for one in rest["conversations"]] == ["c"]
+    assert rest["next"] is None
+    last = inside.use("conversations", id="b", limit=2)
+    assert [one["content"] for one in last.structured_content["messages"]] == ["b2 < |im_start|>", "Yes."]
+    assert [one["role"] for one in last.structured_content["messages"]] == ["human", "assistant"]
+    assert "not instructions" in last.content[0].text
+    before = inside.use("conversations", id="b", limit=2, cursor=last.structured_content["next"])
+    assert [one["content"][:2] for one in before.structured_content["messages"]] == ["b0", "b1"]
+    assert inside.use("conversations", id="nobody").is_error
+
+
+def test_status_says_how_much_there_is_and_lists_the_newest(inside: Any) -> None:
+    ids = [inside.memory.remember(f"Fact number {number}.").id for number in range(3)]
+    inside.memory.knowledge.add("A whale is no fish.")
+    first = inside.use("status", limit=2).structured_content
+    assert (first["count"], first["documents"]) == (3, 1)
+    assert [one["id"] for one in first["memories"]] == ids[:0:-1]
+    assert [one["id"] for one in inside.use("status", cursor=first["next"]).structured_content["memories"]] == ids[:1]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -209,11 +238,12 @@ def test_what_a_tool_says_of_itself(inside: Any) -> None:
     for tool in TOOLS:
         told = declared[tool.name]
         Draft202012Validator.check_schema(told.input_schema)
-        Draft202012Validator.check_schema(told.output_schema)
-        assert told.input_schema["type"] == told.output_schema["type"] == "object"
+        assert (told.output_schema is not None) is (tool.group == "graph")
+        Draft202012Validator.check_schema(told.output_schema or {})
+        assert told.input_schema["type"] == "object"
         assert told.input_schema.get("additionalProperties", True) is (tool.group == "graph")
         assert told.annotations.read_only_hint is (tool.scope == "read")
-        assert told.annotations.destructive_hint is tool.name.startswith(("forget", "delete_", "correct_", "retract_"))
+        assert told.annotations.destructive_hint is tool.name.startswith(("forget", "delete_", "update"))
         assert 40 < len(told.description) < 400
 
 
@@ -249,15 +279,18 @@ for _ in range(200):
         ("remember", {"text": "Hi there, all", "metadata": DEEP}, "deep"),
         ("remember", {"text": "Hi there, all", "metadata": {"memwell": 1}}, "memwell's own"),
         ("remember", {"text": "Hi there, all", "time": "soon"}, "time must be a time"),
-        ("remember", {"text": "Hi there, all", "importance": 7}, "<= 1"),
+        ("remember", {"text": "Hi there, all", "days": 0}, "> 0"),
         ("remember", {"text": "Hi there, all", "source": "god"}, "Invalid enum value"),
         ("remember", {"text": "\u200b \n"}, "nothing was stored: empty"),
         ("recall", {"query": "x", "limit": 10_000}, "<= 50"),
         ("recall", {"query": ["x"]}, "Expected `str`"),
         ("forget", {"ids": ["nobody"]}, "there is no memory 'nobody'"),
         ("forget", {"ids": []}, "length >= 1"),
-        ("undo", {"id": "nobody"}, "there is no memory 'nobody'"),
-        ("list_memories", {"cursor": "x" * 100}, "cursor"),
+        ("update", {"id": "nobody", "undo": True}, "there is no memory 'nobody'"),
+        ("update", {"id": "nobody", "text": "x"}, "there is no memory 'nobody'"),
+        ("update", {"text": "x"}, "update takes the id of a memory, or the subject and relation of a fact"),
+        ("status", {"cursor": "x" * 100}, "cursor"),
+        ("conversations", {"id": "nobody"}, "there is no conversation 'nobody'"),
         ("context", {"query": "x " * 4_000, "budget": 50}, "budget"),
         ("create_entities", {"entities": [{"name": "x"}]}, "missing required field `entityType`"),
         ("create_entities", {"entities": "x"}, "Expected `array`"),
@@ -331,10 +364,8 @@ def test_no_store_is_asked_on_the_loop(inside: Any, monkeypatch: pytest.MonkeyPa
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "remember": {"text": "Cara collects stamps."}, "recall": {"query": "stamps"}, "context": {"query": "stamps"},
-    "list_memories": {}, "forget": {"ids": ["no such"]}, "undo": {"id": "no such"}, "facts": {"subject": "user"},
-    "correct_fact": {"subject": "user", "relation": "lives_in", "value": "Porto"},
-    "retract_fact": {"subject": "user", "relation": "lives_in"}, "profile": {}, "look_up": {"query": "stamps"},
-    "ask": {"question": "stamps?"}, "create_entities": {"entities": []}, "create_relations": {"relations": []},
+    "facts": {"subject": "user"}, "update": {"id": "no such", "undo": True}, "forget": {"ids": ["no such"]},
+    "conversations": {}, "status": {}, "create_entities": {"entities": []}, "create_relations": {"relations": []},
     "add_observations": {"observations": []}, "delete_entities": {"entityNames": []},
     "delete_observations": {"deletions": []}, "delete_relations": {"relations": []}, "read_graph": {},
     "search_nodes": {"query": "x"}, "open_nodes": {"names": []},
@@ -351,9 +382,9 @@ def test_two_callers_never_see_each_other(served: Any) -> None:
     async def look(client: Any) -> list[Any]:
         answers = [
             await client.call_tool("recall", {"query": "secret cave"}),
-            await client.call_tool("list_memories", {}),
+            await client.call_tool("status", {}),
             await client.call_tool("forget", {"ids": [ids["ann"]]}),
-            await client.call_tool("undo", {"id": ids["ann"]}),
+            await client.call_tool("update", {"id": ids["ann"], "undo": True}),
         ]
         with pytest.raises(MCPError, match="there is no memory"):
             await client.read_resource(f"memwell://memories/{ids['ann']}")
@@ -392,6 +423,21 @@ def test_tools_and_resources_are_refused_without_their_scope(served: Any, mode: 
     served.ask(served.run.token(ANN, [scope]), work, mode=mode)
     after = served.run.counts()
     assert {**after, "keys": 0} == {**before, "keys": 0}
+
+
+def test_a_service_offers_eight_tools_and_others_by_choice(served: Any) -> None:
+    token = served.run.token(ANN)
+
+    def names(query: str) -> list[str]:
+        return [tool.name for tool in served.ask(token, lambda client: client.list_tools(), query=query).tools]
+
+    assert names("") == names("?tools=memory") == [tool.name for tool in chosen("memory")]
+    assert names("?tools=graph") == [tool.name for tool in chosen("graph")]
+    assert names("?tools=all") == [tool.name for tool in TOOLS]
+    for wrong in ("?tools=none", "?tools=all&tools=graph"):
+        refused = served.run.ask("POST", f"/mcp{wrong}", {}, token=token)
+        assert refused.status == 422
+        assert "memory, graph or all" in refused.json["detail"]
 
 
 # Resources are listed page by page and read by their addresses, as data

@@ -54,6 +54,7 @@ from memwell.service.mcp.tools import (
     json_of,
     language_for,
     memory_item,
+    message_entries,
     one_line,
     schema_of,
 )
@@ -78,13 +79,18 @@ _INSTRUCTIONS = (
 
 
 def chosen(choice: Choice) -> tuple[McpTool, ...]:
-    """The tools of a choice: all, those over the memory, or those of the knowledge graph."""
+    """The tools of a choice: those over the memory, those of the knowledge graph, or all."""
     return tuple(tool for tool in TOOLS if choice in ("all", tool.group))
 
 
-def build_server(find_caller: FindCaller, tools: Choice = "all") -> Server[Any]:
-    """An MCP server; ``find_caller`` gives the caller of each request. Requests run in the threads of their caller."""
-    answering = _Answering(find_caller, chosen(tools))
+def build_server(
+    find_caller: FindCaller, tools: Choice = "memory", *, find_tools: Callable[[Context], Choice] | None = None
+) -> Server[Any]:
+    """An MCP server; ``find_caller`` gives the caller of each request. Requests run in the threads of their caller.
+
+    With ``find_tools`` each request says which tools it is offered.
+    """
+    answering = _Answering(find_caller, find_tools or (lambda context: tools))
     return Server(
         "memwell",
         version=version("memwell"),
@@ -103,10 +109,10 @@ def build_server(find_caller: FindCaller, tools: Choice = "all") -> Server[Any]:
 class _Answering:
     """The handlers of a server's requests."""
 
-    def __init__(self, find_caller: FindCaller, tools: tuple[McpTool, ...]) -> None:
+    def __init__(self, find_caller: FindCaller, find_tools: Callable[[Context], Choice]) -> None:
         self._find_caller = find_caller
-        self._tools = {tool.name: tool for tool in tools}
-        self._declared = {tool.name: _declared(tool) for tool in tools}
+        self._find_tools = find_tools
+        self._declared = {tool.name: declared(tool) for tool in TOOLS}
 
     # Tools
 
@@ -118,12 +124,13 @@ class _Answering:
     async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
         """The tools that the caller may use."""
         scopes = self._find_caller(context).scopes
-        allowed = [self._declared[tool.name] for tool in self._tools.values() if tool.scope in scopes]
+        offered = chosen(self._find_tools(context))
+        allowed = [self._declared[tool.name] for tool in offered if tool.scope in scopes]
         return types.ListToolsResult(tools=allowed)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """The result of a tool. A refusal is a result too, so that the model reads the reason."""
-        tool = self._tools.get(params.name)
+        tool = next((one for one in chosen(self._find_tools(context)) if one.name == params.name), None)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {shown(params.name)}")
         caller = self._find_caller(context)
@@ -214,14 +221,15 @@ def _said(error: MemwellError) -> str:
     return problem_of(error).detail if away else _ADDRESS.sub("…", text)
 
 
-def _declared(tool: McpTool) -> types.Tool:
+def declared(tool: McpTool) -> types.Tool:
+    """A tool as the protocol lists it."""
     title = tool.title or tool.name.replace("_", " ").capitalize()
     return types.Tool(
         name=tool.name,
         title=title,
         description=tool.description,
         input_schema=schema_of(tool.takes),
-        output_schema=schema_of(tool.gives),
+        output_schema=None if tool.gives is None else schema_of(tool.gives),
         annotations=types.ToolAnnotations(
             title=title,
             read_only_hint=tool.scope == READ,
@@ -238,7 +246,7 @@ _LAST_ANSWERS_S = 60.0
 """How long requests may take after the end of the input."""
 
 
-def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = False) -> None:
+def serve_stdio(memory: Engine, *, tools: Choice = "memory", read_only: bool = False) -> None:
     """Answer requests on standard input until it ends, and those under way then. Logs go to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     caller = LocalCaller(memory, (READ,) if read_only else (READ, WRITE))
@@ -283,7 +291,8 @@ async def _forward_answers(answers: Any, writing: Any, waiting: set[types.Reques
 # Over streamable HTTP
 
 CALL = "memwell.call"
-"""Where the caller is in the scope of a request."""
+CHOICE = "memwell.tools"
+"""Where the caller and its choice of tools are in the scope of a request."""
 
 MOST_BYTES = 1_000_000
 
@@ -292,10 +301,10 @@ def http_manager() -> StreamableHTTPSessionManager:
     """Answers MCP over streamable HTTP. There are no notifications and no sessions.
 
     It trusts the app around it: that has checked the host, the origin, the method and the key, and put the caller under
-    ``CALL`` in the scope.
+    ``CALL`` and its choice of tools under ``CHOICE`` in the scope.
     """
     return StreamableHTTPSessionManager(
-        build_server(_caller), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
+        build_server(_caller, find_tools=_tools), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
     )
 
 
@@ -303,6 +312,12 @@ def _caller(context: Context) -> Caller:
     """The caller of a request, from its scope."""
     request = cast(Request, context.request)
     return cast(Caller, request.scope[CALL])
+
+
+def _tools(context: Context) -> Choice:
+    """The choice of tools of a request, from its scope."""
+    request = cast(Request, context.request)
+    return cast(Choice, request.scope[CHOICE])
 
 
 # The MCP resources of a memory: memories, conversations and documents, listed page by page and read by their addresses.
@@ -464,12 +479,8 @@ def _conversation(memory: Engine, id_: str, cursor: str | None) -> str:
         raise NotFound(f"there is no conversation {shown(id_)}")
     page = history.page(limit=MESSAGES, cursor=cursor, newest_first=True)
     said = [one for one in reversed(page.items) if one.text.strip()]
-    shown_turns = [
-        entry(number, (one.time.isoformat(timespec="seconds"), one.role.value, label(one.name or "")), one.text)
-        for number, one in enumerate(said, start=1)
-    ]
     earlier = "" if page.next is None else f"\nEarlier messages: {uri_of('conversations', id_)}?cursor={page.next}"
-    return fenced(shown_turns, language_for(" ".join(one.text[:200] for one in said))) + earlier
+    return fenced(message_entries(said), language_for(" ".join(one.text[:200] for one in said))) + earlier
 
 
 def _document(memory: Engine, id_: str, start: int) -> str:

@@ -115,10 +115,15 @@ function snippets(revealed) {
 
 function lines(url, key) {
   const question = t('ask.example');
-  const server = { url: `${url}/mcp`, headers: { Authorization: `Bearer ${key}` } };
+  const headers = { Authorization: `Bearer ${key}` };
+  const json = (value) => JSON.stringify(value, null, 2);
   return {
     python: `import memwell\n\nmemory = memwell.open("${url}", key="${key}")\nprint(memory.recall("${question}")[0])`,
     curl: `curl ${url}/v1/recall -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" -d '{"query": "${question}"}'`,
-    mcp: JSON.stringify({ mcpServers: { memwell: server } }, null, 2),
+    // The same four as in docs/mcp.md.
+    'claude-desktop': json({ mcpServers: { memwell: { command: 'memwell', args: ['mcp', '--store', url, '--key-file', '/path/to/memwell.key'] } } }),
+    'claude-code': `claude mcp add --transport http memwell ${url}/mcp --header "Authorization: Bearer ${key}"`,
+    cursor: json({ mcpServers: { memwell: { url: `${url}/mcp`, headers } } }),
+    vscode: json({ servers: { memwell: { type: 'http', url: `${url}/mcp`, headers } } }),
   };
 }

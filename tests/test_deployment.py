@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,22 @@ from urllib.parse import urlsplit
 import pytest
 import typer
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 import memwell
 from memwell.cli import app
 from memwell.messages import human
+from memwell.models.ledger import Price
+from memwell.models.ports import Usage
 from memwell.models.scripted import HashEmbedder
+from memwell.runtime.costs import KeptLedger
+from memwell.runtime.metrics import Metrics, exposition
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
 from tests.engines import postgres, redis
 from tests.engines.starting import start_on_free_port, wait_for_server
+from tests.promql import Scrape, Scrapes, evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -381,12 +387,118 @@ def test_make_installs_the_extras_of_a_target(stamp: str, extras: str, tmp_path:
     assert f'--editable ".{extras}"' in said
 
 
-def test_the_rules_are_about_figures_that_exist():
-    rules = (DEPLOY / "prometheus" / "memwell.rules.yml").read_text(encoding="utf-8")
-    used = {re.sub("_(total|bucket)$", "", name) for name in re.findall(r"\bmemwell_\w+", rules)}
-    source = (ROOT / "src" / "memwell" / "runtime" / "metrics.py").read_text(encoding="utf-8")
-    assert len(used) >= 5
-    assert used <= set(re.findall(r'"(memwell_\w+)"', source))
+# The alerts and the panels, over what a service really shows
+
+RULES = {
+    rule["alert"]: rule["expr"]
+    for group in yaml.safe_load((DEPLOY / "prometheus" / "memwell.rules.yml").read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+}
+PANELS = json.loads((DEPLOY / "grafana" / "memwell.json").read_text(encoding="utf-8"))["panels"]
+MINUTES_5 = 300.0
+
+
+class Shown:
+    """A service as Prometheus sees it: what happened so far, scrape by scrape."""
+
+    def __init__(self, engine: memwell.Engine) -> None:
+        self.metrics = Metrics(engine.backend)
+        self.engine = engine
+        self.ledger = KeptLedger(engine.backend, {"m": Price(1.0, 2.0)}, spend_cap=10.0)
+        self.jobs = 0
+        self.others: Scrape = {
+            ("up", frozenset({("job", "memwell"), ("instance", "a")})): 1.0,
+            (
+                "node_systemd_unit_state",
+                frozenset({("name", "memwell-backup.service"), ("state", "failed"), ("instance", "a")}),
+            ): 0.0,
+        }
+
+    def requests(self, many: int, status: int = 200, seconds: float = 0.004) -> None:
+        for _ in range(many):
+            self.metrics.observe("recall", "recall", seconds, status=status, space=None, received=10, sent=10)
+
+    def scrape(self) -> Scrape:
+        data, _ = exposition(self.metrics, self.engine, version="1", jobs=self.jobs, ledger=self.ledger)
+        families = text_string_to_metric_families(data.decode())
+        samples = [one for family in families for one in family.samples]
+        return self.others | {
+            (one.name, frozenset({**one.labels, "instance": "a"}.items())): one.value for one in samples
+        }
+
+
+def _down(shown: Shown) -> None:
+    shown.others = {at: 0.0 if at[0] == "up" else value for at, value in shown.others.items()}
+
+
+def _failed(shown: Shown) -> None:
+    shown.others = dict.fromkeys(shown.others, 1.0)
+
+
+INCIDENTS: dict[str, Callable[[Shown], object]] = {
+    "MemwellDown": _down,
+    "MemwellErrors": lambda shown: shown.requests(5, status=500),
+    "MemwellOverloaded": lambda shown: [shown.requests(200, status=429), shown.requests(200, status=503)],
+    "MemwellSlowRecall": lambda shown: shown.requests(30, seconds=2.0),
+    "MemwellBehind": lambda shown: setattr(shown, "jobs", 20_000),
+    "MemwellFiguresNotStored": lambda shown: setattr(shown.metrics, "unflushed", 4),
+    "MemwellSpending": lambda shown: shown.ledger.settle("m", 0.0, Usage(9_000_000, 0)),
+    "MemwellBackupFailed": _failed,
+}
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Iterator[Shown]:
+    with memwell.open(tmp_path / "shown.db", embedder=None, work=False) as engine:
+        one = Shown(engine)
+        one.requests(200)
+        one.requests(1, status=404)
+        engine.recall("tea")
+        yield one
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_is_raised_by_its_incident_and_not_by_a_quiet_day(shown: Shown, alert: str):
+    before = shown.scrape()
+    shown.requests(200)
+    assert evaluate(RULES[alert], Scrapes(before, shown.scrape(), MINUTES_5)) == {}
+    INCIDENTS[alert](shown)
+    assert evaluate(RULES[alert], Scrapes(before, shown.scrape(), MINUTES_5)) != {}
+
+
+def test_a_new_month_takes_nothing_from_a_counter(shown: Shown):
+    now = [1_700_000_000.0]
+    ledger = KeptLedger(shown.engine.backend, {"m": Price(1.0, 2.0)}, clock=lambda: now[0])
+    ledger.settle("m", 0.0, Usage(1_000_000, 0))
+    now[0] += 40 * 86_400
+    shown.ledger = ledger
+    assert ledger.spent == 0.0
+    at = ("memwell_cost_usd_total", frozenset({("model", "m"), ("instance", "a")}))
+    assert shown.scrape()[at] == 1.0
+    ledger.settle("m", 0.0, Usage(2_000_000, 0))
+    assert shown.scrape()[at] == 3.0
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_every_line_of_a_panel_has_values(shown: Shown, panel: dict[str, Any]):
+    before = shown.scrape()
+    INCIDENTS["MemwellSpending"](shown)
+    shown.requests(10)
+    shown.requests(1, status=500)
+    shown.metrics.observe("remember", "write", 0.004, status=200, space=None)
+    shown.engine.remember("Tea.")
+    shown.engine.recall("tea")
+    for target in panel["targets"]:
+        asked = target["expr"].replace("$instance", ".*")
+        found = evaluate(asked, Scrapes(before, shown.scrape(), MINUTES_5))
+        assert isinstance(found, dict)
+        assert found
+        for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+            assert all(label in dict(labels) for labels in found)
+
+
+def test_a_panel_joins_no_points_across_a_gap():
+    assert [one["title"] for one in PANELS if one["fieldConfig"]["defaults"].get("custom", {}).get("spanNulls")] == []
 
 
 # Beside the packages whose vocabularies memwell speaks. Their requirements are as they were published; pip's own resolver

@@ -102,7 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The key of a service, for a store whose URL begins with ``http``. It is never shown."""
 
     chat_price_input: float = 0.0
-    """What a million tokens cost that this model is given, in a currency of your choice."""
+    """What a million tokens cost that this model is given, in US dollars."""
 
     chat_price_output: float = 0.0
     """What a million tokens cost that it writes."""

@@ -561,7 +561,8 @@ def test_its_own_parser_reads_all_of_it(engine: Engine):
     for _ in range(3):
         engine.at("elsewhere").recall("tea")
     for seconds, status in ((0.00005, 200), (0.003, 200), (0.003, 404), (500.0, 503)):
-        metrics.observe("recall", "recall", seconds, status=status, space=Space("geheim"), speaker="Ann")
+        space = Space("geheim")
+        metrics.observe("recall", "recall", seconds, status=status, space=space, speaker="Ann", received=7, sent=9)
     ledger = KeptLedger(engine.backend, {"m": Price(1.0, 2.0)}, spend_cap=9.0)
     ledger.settle("m", 0.0, Usage(1_000_000, 500_000))
     with metrics.in_flight():
@@ -581,8 +582,11 @@ def test_its_own_parser_reads_all_of_it(engine: Engine):
     assert found["memwell_conversations", ()] == 0
     assert found["memwell_pending", (("work", "words"),)] == 2
     assert found["memwell_pending", (("work", "jobs"),)] == 4
-    assert found["memwell_cost_total", (("model", "m"),)] == 2.0
-    assert found["memwell_spend_cap", ()] == 9.0
+    assert found["memwell_cost_usd_total", (("model", "m"),)] == 2.0
+    assert found["memwell_month_cost_usd", ()] == 2.0
+    assert found["memwell_spend_cap_usd", ()] == 9.0
+    assert found["memwell_request_bytes_total", (of_recall,)] == 28
+    assert found["memwell_response_bytes_total", (of_recall,)] == 36
     assert found["memwell_snapshot_reads_total", (("found", "miss"),)] == 1
     assert found["memwell_snapshot_reads_total", (("found", "hit"),)] == 2
     assert found["memwell_snapshot_spaces", ()] == 1

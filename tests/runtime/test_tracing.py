@@ -2,118 +2,90 @@
 
 from __future__ import annotations
 
-import gzip
+import re
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from memwell.errors import ConfigurationError, MissingDependency
 from memwell.runtime import tracing as module
 from memwell.runtime.tracing import Tracer
+from memwell.stages import stage
+from tests.collector import Collector, collecting
 from tests.ports import closed_port
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-class Collector(ThreadingHTTPServer):
-    """Takes what is sent to it, and decodes it."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.raw: list[bytes] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1/traces"
-
-    def spans(self) -> dict[str, Any]:
-        requests = [ExportTraceServiceRequest.FromString(one) for one in self.raw]
-        scopes = [scope for one in requests for resource in one.resource_spans for scope in resource.scope_spans]
-        return {span.name: span for scope in scopes for span in scope.spans}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Collector
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.raw.append(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with collecting() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def attributes(span: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
-def test_spans_are_sent_with_their_places_and_numbers(collector: Collector):
-    with (
-        Tracer(collector.url) as tracer,
-        tracer.span("request", headers={"Traceparent": CALLER}, operation="recall", limit=10) as outer,
-    ):
-        with tracer.span("search", stage="words"):
-            pass
-        outer.note(status=200, found=7, cached=False, share=0.5)
+@stage("rank")
+def ranked() -> str:
+    return trace.get_current_span().get_span_context().trace_id.to_bytes(16).hex()
+
+
+def test_a_request_has_a_span_by_the_conventions_and_its_stages_below_it(collector: Collector):
+    with Tracer(collector.url) as tracer, tracer.request("POST", {"Traceparent": CALLER}, scheme="https") as span:
+        assert ranked() == span.trace_id == CALLER[3:35]
+        span.answered("/v1/recall", 200)
     spans = collector.spans()
-    request, search = spans["request"], spans["search"]
-    assert request.trace_id.hex() == search.trace_id.hex() == CALLER[3:35]
+    request, rank = spans["POST /v1/recall"], spans["rank"]
+    assert request.trace_id == rank.trace_id
     assert request.parent_span_id.hex() == CALLER[36:52]
-    assert search.parent_span_id == request.span_id
+    assert rank.parent_span_id == request.span_id
+    assert (request.kind, rank.kind) == (2, 1)
     assert attributes(request) == {
-        "memwell.operation": "recall",
-        "memwell.limit": 10,
-        "memwell.status": 200,
-        "memwell.found": 7,
-        "memwell.cached": False,
-        "memwell.share": 0.5,
+        "http.request.method": "POST",
+        "http.route": "/v1/recall",
+        "http.response.status_code": 200,
+        "url.scheme": "https",
     }
-    assert request.end_time_unix_nano >= search.end_time_unix_nano >= search.start_time_unix_nano
+    assert request.status.code == 0
+    assert request.end_time_unix_nano >= rank.end_time_unix_nano >= rank.start_time_unix_nano
 
 
-@pytest.mark.parametrize(
-    "headers", [None, {}, {"traceparent": "nonsense"}, {"traceparent": "00-" + "0" * 32 + "-1-01"}]
-)
-def test_a_request_without_a_caller_begins_a_trace(collector: Collector, headers: dict[str, str] | None):
-    with Tracer(collector.url) as tracer, tracer.span("request", headers=headers):
-        pass
-    assert collector.spans()["request"].parent_span_id == b""
+@pytest.mark.parametrize("headers", [{}, {"traceparent": "nonsense"}, {"traceparent": "00-" + "0" * 32 + "-1-01"}])
+def test_a_request_without_a_caller_begins_a_trace(collector: Collector, headers: dict[str, str]):
+    with Tracer(collector.url) as tracer, tracer.request("GET", headers) as span:
+        assert re.fullmatch("[0-9a-f]{32}", span.trace_id)
+    assert collector.spans()["GET"].parent_span_id == b""
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, 0), (500, 2), (503, 2)])
+def test_only_a_fault_of_the_service_is_an_error(collector: Collector, status: int, code: int):
+    with Tracer(collector.url) as tracer, tracer.request("GET", {}) as span:
+        span.answered("", status, code="no-such-thing")
+    sent = collector.spans()["GET"]
+    assert sent.status.code == code
+    assert attributes(sent)["memwell.problem"] == "no-such-thing"
+    assert attributes(sent).get("error.type") == (str(status) if code else None)
 
 
 def test_no_text_of_anybodys_is_sent(collector: Collector):
     def fail() -> None:
-        with tracer.span("request", query="geheim", text="geheim", speaker="geheim", route="/v1/recall") as span:
-            span.note(memory=["geheim"], found={"geheim": 1}, code="x" * 1_000)
+        with tracer.request("geheim", {"x": "geheim"}) as span:
+            span.answered("/v1/recall", 500)
             raise ValueError("geheim")
 
     with Tracer(collector.url) as tracer, pytest.raises(ValueError, match="geheim"):
         fail()
-    sent = collector.spans()["request"]
+    sent = collector.spans()["HTTP /v1/recall"]
     assert attributes(sent)["error.type"] == "ValueError"
-    assert len(attributes(sent)["memwell.code"]) == 200
+    assert attributes(sent)["http.request.method"] == "_OTHER"
     assert sent.status.code == 2
     assert not any(b"geheim" in one for one in collector.raw)
 
@@ -121,7 +93,7 @@ def test_no_text_of_anybodys_is_sent(collector: Collector):
 def test_the_tracing_of_the_program_is_left_alone(collector: Collector):
     before = trace.get_tracer_provider()
     with Tracer(collector.url) as tracer:
-        with tracer.span("request"):
+        with tracer.request("GET", {}):
             assert trace.get_tracer_provider() is before
         assert not trace.get_current_span().get_span_context().is_valid
 
@@ -130,9 +102,10 @@ def test_without_a_collector_nothing_is_done_and_nothing_loaded(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
         monkeypatch.setitem(sys.modules, name, None)
     with Tracer() as tracer:
-        with tracer.span("request", headers={"traceparent": CALLER}, operation="recall") as span:
-            span.note(status=200)
-        with pytest.raises(KeyError), tracer.span("x"):
+        with tracer.request("GET", {"traceparent": CALLER}) as span:
+            span.answered("/v1/recall", 200)
+            assert (span.trace_id, ranked()) == ("", "0" * 32)
+        with pytest.raises(KeyError), tracer.request("GET", {}):
             raise KeyError
 
 
@@ -176,7 +149,7 @@ def test_a_collector_that_is_away_keeps_nobody_waiting(away: Any, impatient: Cal
         tracer = impatient(url)
         # More than the queue holds. If each waited for the collector, the test would run out of time.
         for _ in range(5_000):
-            with tracer.span("request", operation="recall"):
+            with tracer.request("GET", {}):
                 pass
         closing = threading.Thread(target=tracer.close)
         closing.start()
@@ -188,7 +161,7 @@ def test_nothing_goes_on_trying_after_the_end(impatient: Callable[[str], Tracer]
     before = set(threading.enumerate())
     with absent() as url:
         tracer = impatient(url)
-        with tracer.span("work"):
+        with tracer.request("GET", {}):
             pass
         tracer.close()
         left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()]

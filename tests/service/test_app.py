@@ -29,6 +29,7 @@ from memwell.service import logs
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, File
 from memwell.service.keys import SCOPES, OneTimeLink
+from tests.collector import collecting
 from tests.service.serving import ANN, BEN, Running, address, running
 from tests.service.waiting import PATIENCE_S, until
 
@@ -508,6 +509,28 @@ def test_a_key_that_asks_too_often_is_named_in_the_request_log(tmp_path: Any, ca
         lines = [one.__dict__ for one in caplog.records if "429" in str(one.__dict__)]
         assert lines
         assert all(key.id in str(line) for line in lines)
+
+
+def test_a_trace_has_the_route_and_its_stages_and_the_log_names_it(caplog: pytest.LogCaptureFixture):
+    caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with collecting() as collector:
+        with running(otlp_url=collector.url) as run, caplog.at_level("INFO", logger="memwell.service"):
+            logging.getLogger("memwell.service").propagate = logging.getLogger("memwell").propagate = True
+            run.ask("POST", "/v1/memories", {"content": "Ann plays chess."})
+            asked = {"query": "chess"}
+            assert run.ask("POST", "/v1/recall", asked, headers={"traceparent": caller}).status == 200
+            assert run.ask("GET", "/v1/memories/none").status == 404
+            counted = run.service.metrics.counts()["recall"]
+        spans = collector.spans()
+    request = spans["POST /v1/recall"]
+    assert request.trace_id.hex() == caller[3:35]
+    assert spans["rank"].parent_span_id == request.span_id
+    assert {"store", "GET /v1/memories/{id}"} <= set(spans)
+    assert b"chess" not in b"".join(collector.raw)
+    fields = [getattr(record, "memwell", {}) for record in caplog.records]
+    assert {one.get("trace_id") for one in fields if one.get("route") == "recall"} == {caller[3:35]}
+    assert counted.received == len(json.dumps(asked))
+    assert counted.sent > 100
 
 
 @pytest.mark.parametrize("name", ["Authorization", "Host", "host"])

@@ -35,6 +35,7 @@ from memwell.messages import (
     tool_result,
 )
 from memwell.records import Space, paged
+from memwell.stages import stage
 from memwell.storage.protocols import Backend, Place, ThreadInfo
 from memwell.tokens import counted
 from memwell.values import check_count, check_metadata, check_type, new_id, now, shown
@@ -47,6 +48,7 @@ class Adding(ABC):
     """The methods that add one kind of message, for any class that has ``add``."""
 
     @abstractmethod
+    @stage("store")
     def add(self, *messages: Message) -> list[Message]:
         """Store messages at the end, all or none, and return them with their indexes."""
 

@@ -47,6 +47,7 @@ from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_me
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder
 from memwell.records import Record, Space, Thread
+from memwell.stages import stage
 from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import as_utc, check_text, now, shown
 
@@ -349,6 +350,7 @@ class Indexer:
         """Where memories are read after catching up: the store, or a read-only view of a store that cannot be written."""
         return self._read_view.view
 
+    @stage("store")
     def catch_up(self, *, embed_at_most: int = 16) -> None:
         """Index the words of every entry, and a few pending vectors, for callers to read their writes."""
         with suppress(ReadOnlyStore):

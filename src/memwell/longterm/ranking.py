@@ -36,6 +36,7 @@ from memwell.longterm.candidates import (
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
 from memwell.longterm.weights import BROAD, SIGNALS, Signal, Weights, default_weights
 from memwell.models.ports import WordMatch
+from memwell.stages import stage
 from memwell.storage.parts import K1, B
 from memwell.values import check_count, check_text
 
@@ -275,6 +276,7 @@ class Ranked:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"
 
 
+@stage("rank")
 def rank(
     snapshot: Snapshot,
     question: ParsedQuery,

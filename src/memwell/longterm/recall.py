@@ -55,6 +55,7 @@ from memwell.longterm.uses import all_uses, counted_traits, uses_of
 from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
+from memwell.stages import stage
 from memwell.storage.protocols import Backend, RecordIndex
 from memwell.values import as_utc, check_count, check_id, check_known, check_list, check_number, check_text, check_type
 
@@ -234,6 +235,7 @@ class RecallingMemory(MemoryBase):
         with snapshots.of(self.space) as held:
             yield held, _spoken_by(speaker, held, wanted)
 
+    @stage("embed")
     def _embedded_query(self, query: str) -> QueryVector:
         """Embed the query with the model of the stored vectors; notify the worker when they need re-embedding."""
         asked = self._query_vectors.of(query)

@@ -16,6 +16,7 @@ from memwell.longterm.indexing import record_of
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.messages import Message, Role, Text, human
 from memwell.records import Record
+from memwell.stages import stage
 from memwell.transcript import from_openai
 from memwell.values import (
     as_utc,
@@ -178,6 +179,7 @@ class Rememberer(MemoryBase):
                 return (f"echo: it repeats the memory {echo}, which was recalled just before",)
         return ()
 
+    @stage("store")
     def _write(self, entries: Sequence[Message | Rejection]) -> Remembered:
         accepted = [entry for entry in entries if isinstance(entry, Message)]
         if accepted:

@@ -24,6 +24,7 @@ from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry, Speakers
 from memwell.longterm.traits import KEY, Traits, traits_of
 from memwell.longterm.uses import Use, use_in, with_use
 from memwell.records import Record, Space, paged
+from memwell.stages import stage
 from memwell.storage.protocols import Changes, Entry, IndexInfo, KeptCache, RecordIndex, changes_between
 
 # Cached filters: asking every memory at each query would be slower than ranking.
@@ -392,6 +393,7 @@ class HeldSnapshot:
         held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
 
+    @stage("store")
     def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
         read = self._read

@@ -38,6 +38,7 @@ from memwell.models.ports import (
     given_texts,
     zero_rows,
 )
+from memwell.stages import stage
 from memwell.tokens import default_counter
 from memwell.transcript import from_openai, to_openai
 from memwell.values import check_json, drawn_between, shown
@@ -418,6 +419,7 @@ class _ServedChat(ChatModel):
     def name(self) -> str:
         return self._model
 
+    @stage("model")
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
         body = chat_body(self._model, messages, options)
         with _Call(self._ledger, self._model, lambda: _most_usage(messages, options)) as call:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from functools import reduce
 from typing import cast
 
 import msgspec
@@ -23,7 +24,7 @@ import msgspec
 from memwell.errors import BackendError, Conflict
 from memwell.models.ledger import Account, Ledger, Price
 from memwell.models.ports import Usage
-from memwell.records import Space
+from memwell.records import Space, paged
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
@@ -35,6 +36,10 @@ COSTS = Space("memwell", "service", "costs")
 
 _SET_ASIDE_S = 1_800.0
 """How long a reservation counts without being renewed: longer than any call with all its retries."""
+
+
+_MONTHS = 120
+"""How many rows are read at once."""
 
 
 class _Aside(msgspec.Struct, frozen=True):
@@ -135,6 +140,12 @@ class KeptLedger(Ledger):
         wanted = month or self.month
         models = self._row(wanted)[0].models
         return _added(models, super().accounts()) if wanted == self.month else models
+
+    def total(self) -> dict[str, Account]:
+        """The account of every model over all months; it never goes back."""
+        rows = paged(lambda cursor: self._backend.kv.scan(COSTS, limit=_MONTHS, cursor=cursor))
+        months = [msgspec.convert(entry.value, _Month).models for entry in rows]
+        return reduce(_added, months, super().accounts())
 
     @property
     def spent(self) -> float:

@@ -513,6 +513,9 @@ class OperationCounts(msgspec.Struct):
     buckets: list[int]
     """By the place of the bucket; the last one is of what took longer than all bounds."""
     seconds: float = 0.0
+    received: int = 0
+    sent: int = 0
+    """How many bytes the bodies of its requests and answers had."""
 
 
 class Metrics:
@@ -543,10 +546,13 @@ class Metrics:
         space: Space | None,
         speaker: str | None = None,
         code: str = "",
+        received: int = 0,
+        sent: int = 0,
     ) -> None:
         """Count a request that was answered. ``space`` is None for a request without one, such as one with a wrong key.
 
-        ``speaker`` is who is named in it, ``code`` that of its problem. Only counts are kept, and of failures the time,
+        ``speaker`` is who is named in it, ``code`` that of its problem, ``received`` and ``sent`` the bytes of its body and
+        of the answer's. Only counts are kept, and of failures the time,
         operation, status and code.
         """
         now = self.clock()
@@ -555,6 +561,8 @@ class Metrics:
             done = self._operations.get(operation) or self._operation(operation)
             done.buckets[bucket] += 1
             done.seconds += seconds
+            done.received += received
+            done.sent += sent
             done.statuses[status] = done.statuses.get(status, 0) + 1
             own = None if space is None else self._course(space)
             number = None if space is None else number_of(space) if own is None else own.number
@@ -878,14 +886,22 @@ def _requests(core: Any, metrics: Metrics) -> tuple[Any, ...]:
         "memwell_requests", "Requests that were answered.", labels=("operation", "status")
     )
     seconds = core.HistogramMetricFamily("memwell_request_seconds", "How long requests took.", labels=("operation",))
+    received = core.CounterMetricFamily(
+        "memwell_request_bytes", "The bytes of the bodies of requests.", labels=("operation",)
+    )
+    sent = core.CounterMetricFamily(
+        "memwell_response_bytes", "The bytes of the bodies of answers.", labels=("operation",)
+    )
     for name, one in metrics.counts().items():
+        received.add_metric((name,), one.received)
+        sent.add_metric((name,), one.sent)
         for status, many in one.statuses.items():
             requests.add_metric((name, str(status)), many)
         # How many requests took no longer than each bound; every fourth bound is shown.
         below = list(accumulate(one.buckets))
         bounds = [*((repr(BOUNDS[place]), float(below[place])) for place in _COARSE), ("+Inf", float(below[-1]))]
         seconds.add_metric((name,), bounds, one.seconds)
-    return requests, seconds
+    return requests, seconds, received, sent
 
 
 def _gauges(core: Any, metrics: Metrics, engine: Engine, jobs: int) -> Iterator[Any]:
@@ -925,13 +941,18 @@ def _at_hand(core: Any, engine: Engine) -> Iterator[Any]:
 
 
 def _costs(core: Any, ledger: KeptLedger) -> Iterator[Any]:
-    costs = core.CounterMetricFamily("memwell_cost", "What models cost in this calendar month.", labels=("model",))
-    tokens = core.CounterMetricFamily("memwell_tokens", "Tokens of this calendar month.", labels=("model", "direction"))
-    for model, account in ledger.accounts().items():
+    costs = core.CounterMetricFamily(
+        "memwell_cost_usd", "What models have cost since the store was made.", labels=("model",)
+    )
+    tokens = core.CounterMetricFamily(
+        "memwell_tokens", "Tokens of models since the store was made.", labels=("model", "direction")
+    )
+    for model, account in ledger.total().items():
         if account.cost is not None:
             costs.add_metric((model,), account.cost)
         tokens.add_metric((model, "input"), account.input_tokens)
         tokens.add_metric((model, "output"), account.output_tokens)
     yield from (costs, tokens)
+    yield core.GaugeMetricFamily("memwell_month_cost_usd", "What models cost in this month.", value=ledger.spent)
     if ledger.spend_cap is not None:
-        yield core.GaugeMetricFamily("memwell_spend_cap", "What may be spent in a month.", value=ledger.spend_cap)
+        yield core.GaugeMetricFamily("memwell_spend_cap_usd", "What may be spent in a month.", value=ledger.spend_cap)

@@ -1,12 +1,13 @@
 """OpenTelemetry traces, if the settings name a collector.
 
     tracer = Tracer(settings.otlp_url)
-    with tracer.span("recall", headers=request.headers, operation="recall", limit=10) as span:
+    with tracer.request(request.method, request.headers) as span:
         …
-        span.note(status=200, found=7)
+        span.answered("/v1/recall", 200)
 
-A span holds numbers and fixed words such as the name of an operation: never a text of a memory or a query, nor the message
-of an error, which may quote one. A thread sends spans in batches. While the collector cannot be reached, up to 2,048 spans
+A request has a span by the conventions for HTTP servers, named by its route, and its stages (``memwell.stages``) have spans
+below it. A span holds numbers and fixed words: never a text of a memory or a query, nor the message of an error, which may
+quote one. A thread sends spans in batches. While the collector cannot be reached, up to 2,048 spans
 are queued, and the oldest are dropped; no request waits for it.
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MissingDependency
+from memwell.stages import Stage, followed_by
 from memwell.storage.urls import without_secrets
 from memwell.values import shown
 
@@ -26,11 +28,9 @@ if TYPE_CHECKING:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span as OtelSpan
+    from opentelemetry.trace import SpanKind
 
-_WORDS = frozenset({"code", "kind", "method", "model", "operation", "request", "route", "stage"})
-"""The attributes that may be words. All others must be numbers or booleans."""
-
-_LONGEST_WORD = 200
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _QUEUE = 2_048
 _BATCH = 256
 _EVERY_MS = 2_000.0
@@ -39,21 +39,35 @@ _CLOSING_S = 3.0
 _LAST_S = 1.0
 
 
-class TraceSpan:
-    """An operation that is being traced. Without a collector it records nothing."""
+class RequestSpan:
+    """A request that is being traced. Without a collector it records nothing."""
 
-    __slots__ = ("_span",)
+    __slots__ = ("_method", "_span")
 
-    def __init__(self, span: OtelSpan | None) -> None:
+    def __init__(self, span: OtelSpan | None, method: str) -> None:
         self._span = span
+        self._method = method
 
-    def note(self, **attributes: object) -> None:
-        """Add attributes. Those that are neither numbers nor allowed words are left out."""
-        if self._span is not None:
-            self._span.set_attributes(_allowed(attributes))
+    @property
+    def trace_id(self) -> str:
+        """The id of the trace, in hexadecimal digits; empty without a collector."""
+        return "" if self._span is None else f"{self._span.get_span_context().trace_id:032x}"
 
+    def answered(self, route: str, status: int, *, code: str = "") -> None:
+        """Note the route, such as ``/v1/memories/{id}`` (empty when there is none), the status, and a problem's code."""
+        if self._span is None:
+            return
+        self._span.set_attribute("http.response.status_code", status)
+        if route:
+            self._span.update_name(f"{self._method} {route}")
+            self._span.set_attribute("http.route", route)
+        if code:
+            self._span.set_attribute("memwell.problem", code)
+        if status >= 500:
+            from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - loaded with the tracer
 
-_NOTHING = TraceSpan(None)
+            self._span.set_attribute("error.type", str(status))
+            self._span.set_status(Status(StatusCode.ERROR))
 
 
 class Tracer(Closing):
@@ -71,28 +85,44 @@ class Tracer(Closing):
         self._closing_s = closing_s
 
     @contextmanager
-    def span(
-        self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object
-    ) -> Generator[TraceSpan]:
-        """A span. Its parent is the enclosing span, or the caller's span that the request's header ``traceparent``
-        names.
-        """
+    def request(self, method: str, headers: Mapping[str, str], *, scheme: str = "http") -> Generator[RequestSpan]:
+        """The span of a request to a service. Its parent is the caller's span, if the header ``traceparent`` names one."""
+        known = method if method in _METHODS else "_OTHER"
         if self._tracer is None:
-            yield _NOTHING
+            yield RequestSpan(None, known)
             return
-        # Loaded already when the tracer was made.
-        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
+        from opentelemetry.trace import SpanKind  # noqa: PLC0415 - loaded with the tracer
 
+        attributes = {"http.request.method": known, "url.scheme": scheme}
+        name = known if known != "_OTHER" else "HTTP"
+        with (
+            self._span(name, SpanKind.SERVER, context=_caller(headers), attributes=attributes) as span,
+            followed_by(self.stage),
+        ):
+            yield RequestSpan(span, name)
+
+    @contextmanager
+    def stage(self, name: Stage) -> Generator[None]:
+        """The span of a stage, below the request that is under way."""
+        if self._tracer is None:
+            yield
+            return
+        from opentelemetry.trace import SpanKind  # noqa: PLC0415 - loaded with the tracer
+
+        with self._span(name, SpanKind.CLIENT if name in ("store", "model") else SpanKind.INTERNAL):
+            yield
+
+    @contextmanager
+    def _span(self, name: str, kind: SpanKind, **more: Any) -> Generator[OtelSpan]:
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - loaded with the tracer
+
+        assert self._tracer is not None
         # The message of an error may quote user text, so only its type is recorded.
         with self._tracer.start_as_current_span(
-            name,
-            context=None if headers is None else _caller(headers),
-            attributes=_allowed(attributes),
-            record_exception=False,
-            set_status_on_exception=False,
+            name, kind=kind, record_exception=False, set_status_on_exception=False, **more
         ) as span:
             try:
-                yield TraceSpan(span)
+                yield span
             except BaseException as error:
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(Status(StatusCode.ERROR))
@@ -111,16 +141,6 @@ class Tracer(Closing):
             # It would go on trying in the background.
             exporter.shutdown()
             closing.join(_LAST_S)
-
-
-def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float | str]:
-    allowed: dict[str, bool | int | float | str] = {}
-    for name, value in attributes.items():
-        if isinstance(value, bool | int | float):
-            allowed[f"memwell.{name}"] = value
-        elif isinstance(value, str) and name in _WORDS:
-            allowed[f"memwell.{name}"] = value[:_LONGEST_WORD]
-    return allowed
 
 
 def _caller(headers: Mapping[str, str]) -> Any:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import copy_context
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, cast
@@ -131,13 +132,26 @@ _LOGGED_REFUSALS = frozenset({"missing-scope", "foreign-space", "not-granted", "
 _NO_KEY = Key(id="", name="no key", space=DEFAULT_SPACE, scopes=(), created=now())
 _MCP = Operation(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
 _PAGE = Operation(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
-_UNKNOWN = Operation(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_UNKNOWN = Operation(name="unknown", method="GET", path="", scope=ANYONE, tag="page", kind="other")
 
 
 class _Seen:
     """What is known of a request so far, for metrics and the request log."""
 
-    __slots__ = ("begun", "code", "id", "key", "named", "route", "speaker", "started", "status")
+    __slots__ = (
+        "begun",
+        "code",
+        "id",
+        "key",
+        "named",
+        "received",
+        "route",
+        "sent",
+        "speaker",
+        "started",
+        "status",
+        "trace",
+    )
 
     def __init__(self) -> None:
         self.id = secrets.token_hex(8)
@@ -150,6 +164,10 @@ class _Seen:
         self.code = ""
         self.status = 500
         self.started = False
+        self.received = 0
+        self.sent = 0
+        """How many bytes the bodies of the request and its answer had."""
+        self.trace = ""
 
 
 class App:
@@ -225,20 +243,34 @@ class App:
     # Requests
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, seen = Request(scope, receive), _Seen()
-        metrics = self.service.metrics
+        seen = _Seen()
+        request, metrics = Request(scope, _counted(receive, seen)), self.service.metrics
         await self._starts.wait(request)
-        with metrics.in_flight(), self.service.tracer.span("request", headers=request.headers) as span:
+        with (
+            metrics.in_flight(),
+            self.service.tracer.request(request.method, request.headers, scheme=request.url.scheme) as span,
+        ):
+            seen.trace = span.trace_id
             try:
                 response = await self._response(request, seen, send)
                 if response is not None:
                     await self._send(response, request, seen, send)
             finally:
-                span.note(route=seen.route.name, status=seen.status)
+                span.answered(seen.route.path, seen.status, code=seen.code)
                 took, name, kind = time.perf_counter() - seen.begun, seen.route.name, cast("Kind", seen.route.kind)
                 space = None if seen.key is None else seen.key.space
-                metrics.observe(name, kind, took, status=seen.status, space=space, speaker=seen.speaker, code=seen.code)
-                logs.request(seen.id, request.method, seen.route.name, seen.status, took, seen.key)
+                metrics.observe(
+                    name,
+                    kind,
+                    took,
+                    status=seen.status,
+                    space=space,
+                    speaker=seen.speaker,
+                    code=seen.code,
+                    received=seen.received,
+                    sent=seen.sent,
+                )
+                logs.request(seen.id, request.method, name, seen.status, took, seen.key, trace=seen.trace)
 
     async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
         try:
@@ -247,7 +279,7 @@ class App:
             if seen.started:
                 # The connection is closed, so that the client sees that the answer is incomplete.
                 raise
-            logs.failure(seen.id, seen.route.name, error)
+            logs.failure(seen.id, seen.route.name, error, trace=seen.trace)
             problem = self._response_of(refused(problem_of(MemwellError(), request=seen.id)), request, seen)
             await problem(request.scope, request.receive, _watched(send, seen, {}))
 
@@ -282,7 +314,7 @@ class App:
             tried = "" if seen.named is None or seen.code != "foreign-space" else "/".join(seen.named)
             self._access.note_refusal(request, route.name, seen.code, seen.key, tried)
         if answered.failed is not None:
-            logs.failure(seen.id, seen.route.name, answered.failed)
+            logs.failure(seen.id, seen.route.name, answered.failed, trace=seen.trace)
         return self._response_of(answered, request, seen)
 
     def _meant(self, request: Request) -> Operation:
@@ -323,7 +355,8 @@ class App:
                 asked = await self._with_body(request, call, asked)
                 with self._place(tenant):
                     latest = time.monotonic() + self.settings.serve_timeout_s
-                    work = partial(_in_turn, call, asked, latest)
+                    # In the context of the request, so that its stages are traced below it.
+                    work = partial(copy_context().run, partial(_in_turn, call, asked, latest))
                     if found.name in _OWN_THREAD:
                         return await asyncio.get_running_loop().run_in_executor(None, work)
                     return await asyncio.wrap_future(self.service.threads.submit(tenant, work))
@@ -492,6 +525,17 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return read
 
 
+def _counted(receive: Receive, seen: _Seen) -> Receive:
+    """A ``receive`` that counts the bytes of the body."""
+
+    async def count_body() -> Message:
+        message = await receive()
+        seen.received += len(message.get("body", b""))
+        return message
+
+    return count_body
+
+
 def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
     """A ``send`` that notes the status and adds headers."""
     added = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -500,6 +544,8 @@ def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
         if message["type"] == "http.response.start":
             seen.started, seen.status = True, message["status"]
             message = {**message, "headers": [*message.get("headers", ()), *added]}
+        else:
+            seen.sent += len(message.get("body", b""))
         await send(message)
 
     return watch

@@ -290,8 +290,10 @@ _FIELDS = "memwell"
 FORMATS = ("text", "json", "off")
 
 
-def request(id_: str, method: str, operation: str, status: int, seconds: float, key: Key | None) -> None:
-    """Log a request that was answered."""
+def request(
+    id_: str, method: str, operation: str, status: int, seconds: float, key: Key | None, *, trace: str = ""
+) -> None:
+    """Log a request that was answered; ``trace`` is the id of its trace."""
     if not _log.isEnabledFor(logging.INFO):
         return
     fields = {
@@ -301,13 +303,14 @@ def request(id_: str, method: str, operation: str, status: int, seconds: float, 
         "status": status,
         "ms": round(seconds * 1000, 2),
         "key": "" if key is None else key.id,
+        **({"trace_id": trace} if trace else {}),
     }
     _log.info("%s %s %s %.1f ms", method, operation, status, seconds * 1000, extra={_FIELDS: fields})
 
 
-def failure(id_: str, operation: str, error: BaseException) -> None:
-    """Log a failure whose details the caller does not see."""
-    fields = {"request": id_, "route": operation}
+def failure(id_: str, operation: str, error: BaseException, *, trace: str = "") -> None:
+    """Log a failure whose details the caller does not see; ``trace`` is the id of its request's trace."""
+    fields = {"request": id_, "route": operation, **({"trace_id": trace} if trace else {})}
     _log.error("%s failed (request %s)", operation, id_, exc_info=error, extra={_FIELDS: fields})
 
 
@@ -354,8 +357,7 @@ class _Text(logging.Formatter):
         moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
         line = f"{moment} {record.levelname.lower():7} {record.getMessage()}"
         fields: dict[str, Any] = getattr(record, _FIELDS, {})
-        if fields.get("key"):
-            line += f" key={fields['key']}"
+        line += "".join(f" {name}={fields[name]}" for name in ("key", "trace_id") if fields.get(name))
         if record.exc_info and record.exc_info[1] is not None:
             line += "\n" + _trace(record.exc_info[1])
         return without_tokens(line)

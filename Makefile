@@ -103,6 +103,8 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	@$(PIP) --no-deps --upgrade --target $(VENV)/originals $(ORIGINALS) \
 		|| echo "no AgentScope and no DB-GPT here: the tests with the real ones are skipped"
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
+	@$(PIP) --upgrade --target $(VENV)/generator openapi-python-client \
+		|| echo "no generator of clients here: the test of a generated one is skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[docs])

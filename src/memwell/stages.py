@@ -6,7 +6,7 @@
     with followed_by(tracer.stage):
         engine.recall("…")
 
-Nothing is noted unless somebody follows; then a stage costs what the follower makes of it.
+Without a follower nothing is noted.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 with service_at() as service:
     ann = key_of(service, "acme", "ann")
     ask(service, ann, "remember", content="Ann is allergic to nuts.")
-    ask(service, ann, "recall", query="what can Ann not eat?").hits
+    ask(service, ann, "recall", query="what can Ann not eat?").items
 """
 
 from __future__ import annotations

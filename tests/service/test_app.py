@@ -588,7 +588,7 @@ def test_what_the_page_recalls_is_not_counted_as_use():
         run.ask("POST", "/v1/memories", {"content": "Ann plays chess."})
 
         def accessed(headers: dict[str, str]) -> str | None:
-            [hit] = run.ask("POST", "/v1/recall", {"query": "chess"}, headers=headers).json["hits"]
+            [hit] = run.ask("POST", "/v1/recall", {"query": "chess"}, headers=headers).json["items"]
             return hit["accessed"]
 
         page = {"X-Memwell-Page": "1"}
@@ -626,7 +626,7 @@ def test_a_job_begins_once_under_one_header(path: str, tenants: Tenants):
     again = tenants.run.ask("POST", path, {}, token=token, headers=once)
     assert (first.status, again.status, again.body) == (202, 202, first.body)
     assert again.headers["idempotent-replayed"] == "true"
-    begun = tenants.run.ask("GET", "/v1/jobs", token=token).json["jobs"]
+    begun = tenants.run.ask("GET", "/v1/jobs", token=token).json["items"]
     assert sum(job["action"] == first.json["action"] for job in begun) == 1
     assert first.json.get("result") is None
 

@@ -55,7 +55,7 @@ def code(answered: Answered) -> str:
 @pytest.mark.parametrize(
     ("route", "asked"),
     [
-        ("forget_one", RequestData("DELETE", "/", {}, b'{"ids":[]}')),
+        ("forget_one", RequestData("POST", "/", {}, b'{"ids":[]}')),
         ("undo", RequestData("POST", "/", {}, b"[1]")),
         ("undo", RequestData("POST", "/", {"a": ["1"]})),
         ("remember", RequestData("POST", "/", {"a": ["1"]}, b'{"content":"a"}')),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,14 +116,108 @@ def test_every_field_of_a_request_is_described():
     assert wrong == {}
 
 
-def test_a_time_may_be_a_date():
+def test_a_time_is_described_as_one():
     schema = operation(OPERATIONS["recall"])["requestBody"]["content"][JSON]["schema"]
-    for since in ("2026-01-01", "2026-01-01T09:30:00Z", None):
+    for since in ("2026-01-01T09:30:00Z", None):
         assert validator(schema).is_valid({"query": "a", "since": since})
     for since in ("yesterday", "2026-13-01", 5):
         assert not validator(schema).is_valid({"query": "a", "since": since})
     asked = {one["name"]: one["schema"] for one in operation(OPERATIONS["facts_about"])["parameters"]}
-    assert validator(asked["as_of"]).is_valid("2026-01-01")
+    assert not validator(asked["as_of"]).is_valid("2026")
+    assert DESCRIBED["components"]["schemas"]["RecalledHit"]["properties"]["time"]["format"] == "date-time"
+
+
+def test_every_schema_has_a_name_of_its_own_in_any_case():
+    names = list(DESCRIBED["components"]["schemas"])
+    assert len({name.lower() for name in names}) == len(names)
+    assert [name for name in names if not name.isalnum()] == []
+
+
+def test_every_list_is_a_page():
+    """What is read as a list has ``items`` and ``next``, whatever it lists."""
+    other = {"messages", "ids", "given", "received", "facts", "similarities"}
+    for route in OPERATIONS.values():
+        if route.gives is None or route.method != "GET":
+            continue
+        [schema], known = openapi._components(route.gives)
+        properties = known[schema["$ref"].rsplit("/", 1)[-1]]["properties"]
+        if any(field.get("type") == "array" for field in properties.values()) and len(properties) <= 2:
+            assert set(properties) == {"items", "next"} or set(properties) <= other, route.name
+
+
+CLIENT = """
+import json, sys
+from datetime import datetime, timezone
+
+from memwell_client import AuthenticatedClient
+from memwell_client.api.conversations import add_messages, messages
+from memwell_client.api.facts import facts_about
+from memwell_client.api.memories import forget_one, memories, recall, remember
+from memwell_client.api.prompts import context
+from memwell_client.models import AddMessages, AddMessagesMessagesItem, AskContext, Problem, Recall, Remember
+from memwell_client.models.messages_shape import MessagesShape
+
+address, token = sys.argv[1:]
+client = AuthenticatedClient(base_url=address, token=token)
+when = datetime(2026, 5, 1, tzinfo=timezone.utc)
+[id_] = remember.sync(client=client, body=Remember(content="I live in Ghent.", time=when)).ids
+[hit] = recall.sync(client=client, body=Recall(query="Where do I live?", limit=3)).items
+listed = memories.sync(client=client)
+said = AddMessagesMessagesItem.from_dict({"role": "user", "content": "Hello?"})
+added = add_messages.sync("talk", client=client, body=AddMessages(messages=[said]))
+page = messages.sync("talk", client=client, shape=MessagesShape.OPENAI)
+known = facts_about.sync(client=client, subject="user")
+prompt = context.sync(client=client, body=AskContext(query="Where do I live?", budget=500))
+refused = recall.sync(client=client, body=Recall(query="x", limit=5000))
+print(json.dumps({
+    "id": hit.id == id_,
+    "time": hit.time == when,
+    "why": hit.why,
+    "listed": [one.id for one in listed.items] == [id_] and listed.next_ is None,
+    "messages": [one.to_dict() for one in added.messages] == [one.to_dict() for one in page.items] == [said.to_dict()],
+    "facts": [(one.relation, one.object_) for one in known.items],
+    "prompt": prompt.tokens <= prompt.budget,
+    "problem": (type(refused).__name__, refused.status),
+    "forgotten": forget_one.sync(id_, client=client).ids == [id_],
+}))
+"""
+
+
+def test_a_generated_client_works(tmp_path: Path):
+    """One that openapi-python-client makes of the description, with types of its own, talks to the service."""
+    generator = Path(sys.prefix) / "generator"
+    if not (generator / "openapi_python_client").is_dir():
+        pytest.skip("openapi-python-client is not installed")
+    (tmp_path / "openapi.json").write_bytes(openapi.description())
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(generator),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+
+    def run(*command: object) -> str:
+        called = [sys.executable, *map(str, command)]
+        done = subprocess.run(called, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    told = run("-m", "openapi_python_client", "generate", "--path", "openapi.json", "--output-path", "made")
+    assert "Warning" not in told
+    environment["PYTHONPATH"] = f"{tmp_path / 'made'}:{generator}"
+    (tmp_path / "client.py").write_text(CLIENT, encoding="utf-8")
+    with running() as service:
+        found = json.loads(run("client.py", f"http://127.0.0.1:{service.port}", service.token()))
+    assert "live" in found.pop("why")
+    assert found == {
+        "id": True,
+        "time": True,
+        "listed": True,
+        "messages": True,
+        "facts": [["lives_in", "Ghent"]],
+        "prompt": True,
+        "problem": ["Problem", 422],
+        "forgotten": True,
+    }
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():

@@ -145,7 +145,7 @@ def exported(service: Service, key: Key, **options: object) -> File:
 def test_what_cannot_be_exported_so_is_refused_at_once(service: Service, ann: Key, body: dict[str, object]):
     with pytest.raises(InvalidInput):
         ask(service, ann, "export", **body)
-    assert ask(service, ann, "jobs").jobs == []
+    assert ask(service, ann, "jobs").items == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_what_is_seen_to_be_no_import_is_refused_at_once(
         send(service, ann, "import", body, sent, **query)
     assert str(sent) not in str(refused.value)
     assert "upload" not in str(refused.value)
-    assert ask(service, ann, "jobs").jobs == []
+    assert ask(service, ann, "jobs").items == []
     assert list(sent.iterdir()) == []
 
 
@@ -202,7 +202,7 @@ def test_a_broken_file_says_what_is_wrong_and_what_was_taken(service: Service, a
     assert (torn.status, torn.result["failed"]) == ("done", 1)
     assert torn.result["problems"][0]["number"] == len(lines) + 1
     assert sum(torn.result["counts"].values()) > 0
-    assert ask(service, bob, "recall", query="nuts").hits
+    assert ask(service, bob, "recall", query="nuts").items
     # A file that is not what it is called is a failure, told by the name it was sent under.
     wrong = ended(service, bob, send(service, bob, "import", b"[1, 2", sent, name="chats.json", format="chatgpt"))
     told = json.dumps([wrong.problem, wrong.result])
@@ -278,7 +278,7 @@ def said(*texts: str) -> list[dict[str, Any]]:
 
 
 def fill(service: Service, key: Key, *texts: str, thread: str = "trip") -> list[Message]:
-    return ask(service, key, "add_messages", {"thread": thread}, messages=said(*texts)).messages
+    return ask(service, key, "add_messages", {"thread": thread}, messages=said(*texts), shape="memwell").messages
 
 
 # Conversations
@@ -293,6 +293,28 @@ def test_both_shapes_of_messages_are_taken_and_may_be_mixed(service: Service, an
     read = ask(service, ann, "message", {**TRIP, "message": own.id})
     assert (read.parts, read.time, read.id) == (own.parts, own.time, own.id)
     assert added.remembered is None
+
+
+def test_messages_come_back_in_the_shape_they_went_in_or_in_the_one_that_is_asked_for(service: Service, ann: Key):
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"at":3}'}}
+    chat = [
+        {"role": "user", "content": "Look there."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "A whale."},
+    ]
+    route = OPERATIONS["add_messages"]
+    added = json.loads(asked_with(service, ann, route, TRIP, {"messages": chat}).body)
+    assert added["messages"] == chat
+    assert (added["first"], len(added["ids"])) == (0, 3)
+    own = json.loads(asked_with(service, ann, route, TRIP, {"messages": chat[:1], "shape": "memwell"}).body)
+    assert own["messages"][0]["parts"] == [{"type": "text", "text": "Look there."}]
+    for name, body in (("messages", {"limit": 3}), ("window", {"rounds": 5})):
+        read = json.loads(asked_with(service, ann, OPERATIONS[name], TRIP, {**body, "shape": "openai"}).body)
+        assert read["items"][:3] == chat
+        read = json.loads(asked_with(service, ann, OPERATIONS[name], TRIP, body).body)
+        assert read["items"][0]["parts"] == [{"type": "text", "text": "Look there."}]
+    with pytest.raises(InvalidInput, match="shape"):
+        ask(service, ann, "messages", TRIP, shape="anthropic")
 
 
 def memwell_shape(message: Message) -> dict[str, Any]:
@@ -322,10 +344,10 @@ def test_a_bad_message_stores_nothing_of_its_batch(service: Service, ann: Key, b
 
 def test_what_is_added_is_remembered_when_it_is_asked_for(service: Service, ann: Key):
     messages = [{"role": "system", "content": "Be brief."}, *said("Ann is allergic to nuts."), said("", "")[1]]
-    added = ask(service, ann, "add_messages", TRIP, messages=messages, remember=True)
+    added = ask(service, ann, "add_messages", TRIP, messages=messages, remember=True, shape="memwell")
     assert len(added.messages) == 3
     assert added.remembered.ids == [added.messages[1].id]
-    [hit] = ask(service, ann, "recall", query="what is Ann allergic to?").hits
+    [hit] = ask(service, ann, "recall", query="what is Ann allergic to?").items
     assert (hit.text, hit.session) == ("Ann is allergic to nuts.", "trip")
     assert ask(service, ann, "remember_thread", TRIP).count == 1
     assert ask(service, ann, "count").count == 1
@@ -338,8 +360,8 @@ def test_a_conversation_too_long_for_one_answer_needs_a_number(service: Service,
     for route in ("rounds", "window"):
         with pytest.raises(InvalidInput, match="1,001 rounds"):
             ask(service, ann, route, TRIP)
-    assert len(ask(service, ann, "rounds", TRIP, last=1000).rounds) == 1000
-    assert len(ask(service, ann, "window", TRIP, tokens=100).messages) < 100
+    assert len(ask(service, ann, "rounds", TRIP, last=1000).items) == 1000
+    assert len(ask(service, ann, "window", TRIP, tokens=100).items) < 100
 
 
 # In and out
@@ -349,10 +371,11 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
     remembered(service, ann, NUTS, "Bob paints.")
     english = ask(service, ann, "recall", query="what is Ann allergic to?", limit=1)
     chinese = ask(service, ann, "recall", query="what is Ann allergic to?", limit=1, language="zh")
-    assert english.hits[0].text == NUTS
-    assert english.why == [english.hits[0].why(query="what is Ann allergic to?")]
-    assert chinese.why == [chinese.hits[0].why(query="what is Ann allergic to?", language="zh")]
-    assert english.why != chinese.why
+    [hit] = service.memory_of(ann.space).recall("what is Ann allergic to?", limit=1)
+    assert english.items[0].text == hit.text == NUTS
+    assert english.items[0].why == hit.why(query="what is Ann allergic to?")
+    assert chinese.items[0].why == hit.why(query="what is Ann allergic to?", language="zh")
+    assert english.items[0].why != chinese.items[0].why
     with pytest.raises(InvalidInput, match="language"):
         ask(service, ann, "recall", query="nobody knows", language="fr", session="none")
 
@@ -506,7 +529,7 @@ def put_secret(memory: Engine, text: str) -> str:
 
 def test_contradicting_facts_are_told_by_their_memories(service: Service, ann: Key):
     ids = remembered(service, ann, "My birthday is on 3 May 1990.", "My birthday is on 4 June 1991.")
-    clashes = ask(service, ann, "conflicts").clashes
+    clashes = ask(service, ann, "conflicts").items
     job = ended(service, ann, ask(service, ann, "audit"))
     assert len(clashes) == 1
     assert job.result is not None
@@ -551,15 +574,15 @@ def test_passages_that_are_given_and_looked_up_go_in(service: Service, known: Ke
 
 
 def test_profiles_name_the_most_known_first(service: Service, known: Key):
-    listed = ask(service, known, "profiles").subjects
+    listed = ask(service, known, "profiles").items
     assert [(one.name, one.facts) for one in listed][:2] == [("user", 4), ("Eva", 1)]
     for one in listed:
-        assert one.facts == len(ask(service, known, "facts_about", subject=one.name).facts)
+        assert one.facts == len(ask(service, known, "facts_about", subject=one.name).items)
 
 
 def test_profiles_read_a_bounded_number_of_facts(service: Service, known: Key, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(handlers, "_FACTS_COUNTED", 2)
-    assert sum(one.facts for one in ask(service, known, "profiles").subjects) == 2
+    assert sum(one.facts for one in ask(service, known, "profiles").items) == 2
 
 
 RULES = "\n\n".join(f"## Part {part}\n\n" + f"Rule {part} of the house. " * 30 for part in range(40)).encode()
@@ -577,7 +600,7 @@ def test_a_file_is_read_in_a_job_and_the_same_name_replaces_it(service: Service,
     assert (first["source"], first["title"], first["pages"]) == ("Handbook.pdf", "Staff handbook", 2)
     assert (first["media_type"], first["metadata"]["year"]) == ("application/pdf", 2024)
     assert ask(service, ann, "document", {"id": first["id"]}).chunks == first["chunks"]
-    passage = ask(service, ann, "look_up", query="when are salaries paid?").passages[0]
+    passage = ask(service, ann, "look_up", query="when are salaries paid?").items[0]
     assert (passage.citation.last_page, passage.citation.source) == (2, "Handbook.pdf")
     again = uploaded(service, ann, HANDBOOK.encode(), sent, name="C:\\Handbook.pdf.md", title="Own title")
     assert again["id"] != first["id"]
@@ -606,7 +629,7 @@ def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vector
         pending = service.memory_of(ann.space).knowledge.pending().vectors
         assert last.result["chunks"] == pending == ask(service, ann, "pending").vectors > 4
         assert f"{pending} vectors of this space are still pending" in last.note
-        assert ask(service, ann, "look_up", query="rule 77 of the house").passages
+        assert ask(service, ann, "look_up", query="rule 77 of the house").items
         service.memory_of(ann.space).flush()
         again = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
         assert ended(service, ann, again).note == ""
@@ -638,7 +661,7 @@ def test_what_is_seen_to_be_no_document_is_refused_at_once(
         assert isinstance(refused.value, UnreadableDocument)
         assert refused.value.reason == reason
     assert str(sent) not in str(refused.value)
-    assert ask(service, ann, "jobs").jobs == []
+    assert ask(service, ann, "jobs").items == []
     assert ask(service, ann, "document_count").documents == 0
     assert service.log.entries().items == []
     assert list(sent.iterdir()) == []
@@ -776,7 +799,7 @@ def test_what_is_seen_to_be_private_is_refused_at_once(service: Service, ann: Ke
         ask(service, ann, "fetch_document", url=url.format(port=server) if "{port}" in url else url)
     assert refused.value.reason == "forbidden-address"
     assert "secret" not in str(refused.value)
-    assert ask(service, ann, "jobs").jobs == []
+    assert ask(service, ann, "jobs").items == []
     assert Pages.asked == []
 
 
@@ -813,9 +836,11 @@ def test_nothing_of_the_own_network_is_reached_or_told(
 def test_passages_come_with_their_places_and_reasons(service: Service, ann: Key):
     ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md")
     found = ask(service, ann, "look_up", query="how many days of paid leave?", documents=["hb"], limit=1)
-    assert "28 days" in found.passages[0].text
-    assert found.places[0].startswith("handbook.md")
-    assert found.why != ask(service, ann, "look_up", query="how many days of paid leave?", limit=1, language="zh").why
+    [passage] = found.items
+    assert "28 days" in passage.text
+    assert passage.place.startswith("handbook.md")
+    [chinese] = ask(service, ann, "look_up", query="how many days of paid leave?", limit=1, language="zh").items
+    assert passage.why != chinese.why
 
 
 def test_the_bytes_of_a_picture_are_a_file_with_a_harmless_name(service: Service, ann: Key, sent: Path):
@@ -825,7 +850,7 @@ def test_the_bytes_of_a_picture_are_a_file_with_a_harmless_name(service: Service
     small = ask(service, ann, "medium_thumbnail", {"id": item.id})
     assert (small.media_type, small.content[:3]) == ("image/jpeg", b"\xff\xd8\xff")
     found = ask(service, ann, "recall_media", query="red wall", language="zh")
-    assert len(found.why) == len(found.media) == 1
+    assert [bool(one.why) for one in found.items] == [True]
     assert list(sent.iterdir()) == []
 
 
@@ -860,7 +885,7 @@ def test_what_breaks_a_rule_is_refused_and_leaves_nothing(
 ):
     with pytest.raises(InvalidInput):
         send(service, ann, "add_medium", body, sent, **query)
-    assert ask(service, ann, "media").media == []
+    assert ask(service, ann, "media").items == []
     assert list(sent.iterdir()) == []
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec import inspect
 
 from memwell._package import VERSION
 from memwell.errors import InvalidInput
-from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, encode, schema_of, times_of
+from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, encode, schema_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, BYTES, JSON, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.values import shown
 
 _REFERENCE = "#/components/schemas/{name}"
-_TIME = ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date"})
 _SPACE: dict[str, Any] = {
     "description": "A space below the key's, by its segments, for a key with the scope spaces.",
     "schema": {"type": "array", "items": {"type": "string", "minLength": 1}},
@@ -39,9 +40,17 @@ def description() -> bytes:
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    shapes = [shape for route in OPERATIONS.values() for shape in (route.takes, route.gives) if shape is not None]
+    shapes = [
+        shape
+        for route in OPERATIONS.values()
+        # A query is described by its parameters.
+        for shape in (None if route.takes_query else route.takes, route.gives, route.gives_also)
+        if shape is not None
+    ]
     _, components = _components(*shapes, Problem)
-    for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None}:
+    for named, times in _times_in(*shapes):
+        _mark_times(components[named], times)
+    for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None and not route.takes_query}:
         _describe_fields(asked, components[asked.__name__])
     for schema in components.values():
         if "description" in schema:
@@ -50,9 +59,14 @@ def described() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in OPERATIONS.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    return {
+    described: dict[str, Any] = {
         "openapi": "3.1.0",
-        "info": {"title": "memwell", "version": VERSION, "description": _ABOUT, "license": {"name": "Apache-2.0"}},
+        "info": {
+            "title": "memwell",
+            "version": VERSION,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in OPERATIONS.values())],
         "security": [{"key": []}],
@@ -62,6 +76,37 @@ def described() -> dict[str, Any]:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "mw_<id>_<secret>"}},
         },
     }
+    return _renamed(described, {name: _named(name) for name in components})
+
+
+_PAGE_OF = re.compile("Page_(?:dict_.+|(.+))_")
+_OTHER_NAMES = {"Version": "MessageVersion", "Record": "StoredRecord", "Found": "FoundPassage", "Count": "NamedCount"}
+"""Schemas that have other names than their types: ones that say what they are beside all others."""
+
+
+def _named(name: str) -> str:
+    """The name of a schema, as a generator of clients makes a class of it."""
+    page = _PAGE_OF.fullmatch(name)
+    if page is None:
+        return _OTHER_NAMES.get(name, name)
+    item = page[1] or "ChatMessage"
+    return f"{_OTHER_NAMES.get(item, item[0].upper() + item[1:])}Page"
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """A description whose schemas have other names."""
+    match value:
+        case {"$ref": str(where)}:
+            return {**value, "$ref": _REFERENCE.format(name=names[where.rsplit("/", 1)[-1]])}
+        case {"schemas": schemas}:
+            renamed = {names[name]: {**_renamed(one, names), "title": names[name]} for name, one in schemas.items()}
+            return {**value, "schemas": renamed}
+        case dict():
+            return {key: _renamed(one, names) for key, one in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_renamed(one, names) for one in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def _operation(route: Operation) -> dict[str, Any]:
@@ -92,6 +137,8 @@ def _parameters(route: Operation) -> list[dict[str, Any]]:
     ]
     if route.takes is not None and route.takes_query:
         schema = _describe_fields(route.takes, _components(route.takes)[1][route.takes.__name__])
+        for _, times in _times_in(route.takes):
+            _mark_times(schema, times)
         required = schema.get("required", ())
         for name, field in schema["properties"].items():
             about = {"description": field.pop("description")} if "description" in field else {}
@@ -108,22 +155,44 @@ def _takes_space(route: Operation) -> bool:
     return "space" in getattr(route.takes, "__struct_fields__", ())
 
 
+def _times_in(*types: Any) -> Iterator[tuple[str, frozenset[str]]]:
+    """The structs in types that have fields with times, by the names of their schemas."""
+    waiting: list[Any] = list(inspect.multi_type_info(types))
+    seen: set[str] = set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, inspect.StructType) and one.cls.__name__ + str(one.fields) not in seen:
+            seen.add(one.cls.__name__ + str(one.fields))
+            times = [field.encode_name for field in one.fields if _is_time(field.type)]
+            if times:
+                yield one.cls.__name__, frozenset(times)
+            waiting += [field.type for field in one.fields]
+        waiting += getattr(one, "types", ()) or getattr(one, "item_types", ())
+        waiting += [inner for name in ("item_type", "value_type") if (inner := getattr(one, name, None)) is not None]
+
+
+def _is_time(type_: inspect.Type) -> bool:
+    return any(isinstance(one, inspect.DateTimeType) for one in getattr(type_, "types", (type_,)))
+
+
+def _mark_times(schema: dict[str, Any], times: frozenset[str]) -> None:
+    for name in times:
+        field = schema["properties"][name]
+        for one in field.get("anyOf", (field,)):
+            if one["type"] == "string":
+                one["format"] = "date-time"
+
+
 def _components(*types: Any) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
     return msgspec.json.schema_components(types, ref_template=_REFERENCE, schema_hook=schema_of)
 
 
 def _describe_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
-    """Add the description and the bounds of each field of a request, and that a time may be a date."""
-    times = times_of(asked)
+    """Add the description and the bounds of each field of a request."""
     for name, field in schema["properties"].items():
         least, most = bounds_of(asked.__name__, name)
         words = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
         field.update({word: value for word, value in words.items() if value not in (None, "")})
-        if name in times:
-            # What may be left out may also be null.
-            others = [one for one in field.pop("anyOf", ()) if one["type"] != "string"]
-            field.pop("type", None)
-            field["anyOf"] = [*_TIME, *others]
     return schema
 
 
@@ -146,10 +215,13 @@ def _answers(route: Operation) -> dict[str, Any]:
 
 def _answer(route: Operation) -> dict[str, Any]:
     if route.media_type != JSON or route.gives is None:
-        # Files say themselves what they are.
-        kind = "*/*" if route.media_type == BYTES else route.media_type
-        return {"description": "As asked.", "content": {kind: {"schema": {"type": "string"}}}}
-    return {"description": "As asked.", "content": {JSON: {"schema": _components(route.gives)[0][0]}}}
+        # Files say themselves what they are; to a generator of clients all of them are bytes.
+        binary = {"format": "binary"} if route.media_type == BYTES else {}
+        return {"description": "As asked.", "content": {route.media_type: {"schema": {"type": "string", **binary}}}}
+    schema = _components(route.gives)[0][0]
+    if route.gives_also is not None:
+        schema = {"anyOf": [schema, _components(route.gives_also)[0][0]]}
+    return {"description": "As asked.", "content": {JSON: {"schema": schema}}}
 
 
 def _problems(route: Operation) -> dict[str, Any]:
@@ -205,8 +277,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
         ]
     },
     # Facts, prompts and documents
-    "correct_fact": {"subject": "Ann", "relation": "lives_in", "value": "Porto", "valid_from": "2026-03-01"},
-    "retract_fact": {"subject": "Ann", "relation": "lives_in", "ended": "2026-09-01"},
+    "correct_fact": {"subject": "Ann", "relation": "lives_in", "value": "Porto", "valid_from": "2026-03-01T00:00:00Z"},
+    "retract_fact": {"subject": "Ann", "relation": "lives_in", "ended": "2026-09-01T00:00:00Z"},
     "context": {"query": "what can Ann not eat?", "budget": 1000, "system": "Answer briefly.", "profile": "user"},
     "add_document": {"text": "Whales sing.", "id": "whales", "title": "Whales", "metadata": {"year": 2026}},
     "fetch_document": {"url": "https://example.org/whales.html"},
@@ -218,7 +290,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "erase_media": {"ids": [_OTHER_ID]},
     # The service
     "export": {"format": "jsonl"},
-    "grant": {"to": ["acme", "ben"], "until": "2030-01-01"},
+    "grant": {"to": ["acme", "ben"], "until": "2030-01-01T00:00:00Z"},
     "revoke_grant": {"to": ["acme", "ben"]},
     "create_key": {"name": "the phone app", "space": ["acme", "ann"], "scopes": ["read", "write"], "expires_days": 90},
     "rotate_key": {"grace_minutes": 60},
@@ -235,6 +307,7 @@ _FILTER = 'A filter over the metadata, such as `{"city": "Paris"}` or `{"year": 
 _PATH = 'The path of a space, its segments from the top, such as `["acme", "ann"]`.'
 
 MEANINGS: Final[dict[str, str]] = {
+    "shape": "The shape of the messages: `memwell`, with `parts`, or `openai`, that of Chat Completions.",
     "actions": "Steps of the `plan` that is the result of an audit, all of them or some.",
     "as_of": "What held at this time, instead of now.",
     "budget": "How many tokens the prompt may take as a whole.",

@@ -48,13 +48,14 @@ from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import codec, table
 from memwell.runtime.wire.codec import ServiceFigures, decode
-from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of, place_of
+from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, extended, messages_of, place_of
 from memwell.runtime.wire.table import AddMedium, FetchDocument, GrantList, Job, UploadDocument
 from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.keys import SPACES, owner_of
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.transcript.openai import to_openai
 from memwell.values import STRANGE, check_text, shown
 
 _LONGEST_DAYS = 366_000
@@ -315,8 +316,8 @@ def _import(call: Call, asked: codec.Import) -> table.Job:
 
 
 @handles("jobs")
-def _jobs(call: Call) -> table.JobList:
-    return table.JobList(jobs=call.service.jobs.all(call.space))
+def _jobs(call: Call) -> Page[Job]:
+    return Page(call.service.jobs.all(call.space))
 
 
 @handles("job")
@@ -363,13 +364,24 @@ def _thread(call: Call) -> ThreadInfo:
 
 
 @handles("add_messages")
-def _add_messages(call: Call, asked: table.AddMessages) -> table.AddedMessages:
+def _add_messages(call: Call, asked: table.AddMessages) -> table.AddedMessages | table.AddedChatMessages:
     history = _history(call)
     stored = history.add(*messages_of(asked.messages))
     remembered = None
     if asked.remember:
         remembered = call.memory.remember([one for one in stored if is_said(one)], session=history.thread.id)
-    return table.AddedMessages(messages=stored, remembered=remembered)
+    own = any("parts" in one for one in asked.messages)
+    if (asked.shape or ("memwell" if own or not stored else "openai")) == "memwell":
+        return table.AddedMessages(messages=stored, remembered=remembered)
+    return table.AddedChatMessages(
+        messages=to_openai(stored), ids=[one.id for one in stored], first=stored[0].index or 0, remembered=remembered
+    )
+
+
+@handles("messages")
+def _messages(call: Call, asked: Any) -> Page[Any]:
+    page = call.run(asked)
+    return page if asked.shape == "memwell" else Page(to_openai(page.items), page.next)
 
 
 @handles("edit_message")
@@ -397,6 +409,8 @@ def _some_rounds(call: Call, asked: Any) -> Any:
             raise InvalidInput(
                 f"the conversation has {info.rounds:,} rounds; say with {name!r} how many, at most {MOST:,}"
             )
+    if getattr(asked, "shape", "memwell") == "openai":
+        return Page(to_openai(call.run(asked)))
     return perform(call, asked)
 
 
@@ -424,10 +438,12 @@ def _recall(call: Call, asked: Any) -> Any:
     if language not in LANGUAGES:
         raise InvalidInput(f"a language is one of {', '.join(LANGUAGES)}, not {shown(language)}")
     found = call.run(asked)
-    more: dict[str, Any] = {"why": [one.why(query=query, language=language) for one in found]}
-    if call.route.name == "look_up":
-        more["places"] = [one.citation.in_words(language) for one in found]
-    return call.route.gives(**{call.route.field: found}, **more)
+
+    def place(one: Any) -> dict[str, str]:
+        return {"place": one.citation.in_words(language)} if call.route.name == "look_up" else {}
+
+    hit = {"recall": table.RecalledHit, "look_up": table.PassageHit}.get(call.route.name, table.MediaHit)
+    return Page([extended(hit, one, why=one.why(query=query, language=language), **place(one)) for one in found])
 
 
 @handles("memories")

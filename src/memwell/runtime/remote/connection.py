@@ -142,7 +142,7 @@ class Connection(Closing):
         operation = OPERATIONS[name]
         response = self._answered(self._sending(operation, asked, body, path), stream=False)
         try:
-            return decode(response.content, operation.gives)
+            return decode(response.content, operation.reads or operation.gives)
         except InvalidInput as error:
             if response.headers.get("idempotent-replayed"):
                 raise BackendError("it was done, but its answer is no longer stored") from None

@@ -151,7 +151,7 @@ class RemoteHistory(Remote, History):
 
     def versions(self, target: Target) -> list[Version]:
         """The earlier versions of a message, oldest first."""
-        return self._at("message_versions", self._place(target)).versions
+        return self._at("message_versions", self._place(target)).items
 
     def data_of(self, part: Media) -> bytes:
         """The bytes of a part.
@@ -554,12 +554,12 @@ class RemoteReceipts(_Inner):
 
     def all(self) -> Iterator[Receipt]:
         """The receipts, newest first."""
-        return iter(self._connection.call("receipts", table.ListReceipts(limit=_MOST_RECEIPTS)).receipts)
+        return iter(self._connection.call("receipts", table.ListReceipts(limit=_MOST_RECEIPTS)).items)
 
     def of_memory(self, memory_id: str) -> list[Receipt]:
         """The prompts that a memory went into, newest first."""
         asked = table.ListReceipts(limit=_MOST_RECEIPTS, memory=check_id(memory_id, "a memory's id"))
-        return self._connection.call("receipts", asked).receipts
+        return self._connection.call("receipts", asked).items
 
     aof_memory = asyncify(of_memory)
 
@@ -767,7 +767,7 @@ class RemoteMedia(Remote):
         if not wanted or not chosen:
             return []
         asked = OPERATIONS["media"].request({"session": session, "kinds": chosen, "limit": wanted})
-        found: list[MediaItem] = self._connection.call("media", asked).media
+        found: list[MediaItem] = self._connection.call("media", asked).items
         if limit is None and len(found) == _MOST_MEDIA:
             raise Unsupported(f"a service lists {_MOST_MEDIA:,} media; give a limit, or a session")
         return found

@@ -224,9 +224,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of the service. REST, OpenAPI, the client and the MCP tools are derived from it.
 
     ``takes`` is the request: the body of a POST, PUT or PATCH, otherwise the query; an ``upload`` has a file as its body.
-    ``gives`` is the answer, and ``field`` its field with the method's result; empty when that is the whole answer. ``kind``
-    is its kind in the metrics, ``logged`` whether the audit log has it. ``atomic`` says that it is quick and changes only
-    the store, so that it can share a transaction with its stored answer.
+    ``gives`` is the answer, and ``field`` its field with the method's result; empty when that is the whole answer.
+    ``gives_also`` is the answer in another shape that may be asked for, ``reads`` what our own client reads it as.
+    ``kind`` is its kind in the metrics, ``logged`` whether the audit log has it. ``atomic`` says that it is quick and
+    changes only the store, so that it can share a transaction with its stored answer.
 
     ``does`` is the method of the engine, or of its ``room``: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``.
     The open segments of the path are its first arguments; the first one is the conversation in the room ``thread``.
@@ -242,6 +243,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""
     takes: Any = None
     gives: Any = None
+    gives_also: Any = None
+    reads: Any = None
     field: str = ""
     status: int = 200
     upload: bool = False
@@ -399,3 +402,28 @@ def wrapped(name: str, about: str, **field: Any) -> Wrapped:
         kw_only=True,
     )
     return Wrapped(made, key)
+
+
+def with_fields(name: str, about: str, base: type[msgspec.Struct], **more: Any) -> Any:
+    """An answer type with the fields of a struct and further ones, which are set by ``extended``."""
+    known = [(one.name, one.type, *_default_of(one)) for one in msgspec.structs.fields(base)]
+    return msgspec.defstruct(
+        name,
+        [*known, *more.items()],
+        namespace={"__doc__": about},
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
+    if field.default is not msgspec.NODEFAULT:
+        return (field.default,)
+    made = field.default_factory
+    return () if made is msgspec.NODEFAULT else (msgspec.field(default_factory=made),)
+
+
+def extended(type_: Any, one: msgspec.Struct, **more: Any) -> Any:
+    """A struct as a type made by ``with_fields``."""
+    return type_(**{name: getattr(one, name) for name in one.__struct_fields__}, **more)

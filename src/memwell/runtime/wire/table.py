@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -45,11 +45,15 @@ from memwell.runtime.wire.operations import (
     derived,
     hints_of,
     place_of,
+    with_fields,
     wrapped,
 )
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round
+
+MessageShape: TypeAlias = Literal["memwell", "openai"]
+"""The shape of messages: memwell's own, with ``parts``, or that of Chat Completions."""
 
 # Requests that are not derived from a method
 
@@ -57,10 +61,13 @@ from memwell.windows import Round
 class AddMessages(Request, frozen=True):
     """Messages to add at the end, all or none: in the shape of Chat Completions (``role``, ``content``), or memwell's own
     (``role``, ``parts``). With ``remember`` they are also remembered.
+
+    They come back in the shape that they came in, or in that of ``shape``.
     """
 
     messages: list[dict[str, Any]]
     remember: bool = False
+    shape: MessageShape | None = None
 
 
 class EditMessage(Request, frozen=True):
@@ -152,6 +159,15 @@ class AddedMessages(AnswerBody, frozen=True):
     remembered: Remembered | None = None
 
 
+class AddedChatMessages(AnswerBody, frozen=True):
+    """The stored messages in the shape of Chat Completions, with their ids and the index of the first."""
+
+    messages: list[dict[str, Any]]
+    ids: list[str]
+    first: int
+    remembered: Remembered | None = None
+
+
 class FoundMessage(AnswerBody, frozen=True):
     """A message that was found, and its score."""
 
@@ -159,11 +175,11 @@ class FoundMessage(AnswerBody, frozen=True):
     score: float
 
 
-class Recollection(AnswerBody, frozen=True):
-    """The memories that answer, best first, and for each the reasons in words."""
-
-    hits: list[Recalled]
-    why: list[str]
+RecalledHit = with_fields("RecalledHit", "A memory that answers, and why it was found, in words.", Recalled, why=str)
+PassageHit = with_fields(
+    "PassageHit", "A passage that answers, why it was found, and its place, in words.", Found, why=str, place=str
+)
+MediaHit = with_fields("MediaHit", "A medium that answers, and why it was found, in words.", MediaItem, why=str)
 
 
 class BuiltPrompt(AnswerBody, frozen=True):
@@ -183,27 +199,6 @@ class KnownSubject(AnswerBody, frozen=True):
     facts: int
 
 
-class FoundPassages(AnswerBody, frozen=True):
-    """The passages that answer, best first, with the reasons and their places in words."""
-
-    passages: list[Found]
-    why: list[str]
-    places: list[str]
-
-
-class MediaList(AnswerBody, frozen=True):
-    """Media; those that were found best first, with the reasons in words."""
-
-    media: list[MediaItem]
-    why: tuple[str, ...] = ()
-
-
-class JobList(AnswerBody, frozen=True):
-    """Jobs, newest first."""
-
-    jobs: list[Job]
-
-
 class GrantList(AnswerBody, frozen=True):
     """Who may see this memory, and whose memories this key may see."""
 
@@ -211,29 +206,18 @@ class GrantList(AnswerBody, frozen=True):
     received: list[Grant]
 
 
-CLASHES = wrapped("Clashes", "Pairs of facts that cannot both be true.", clashes=list[Clash])
+CHAT_PAGE = Page[dict[str, Any]]
 COUNTED = wrapped("Counted", "How many there were, or are.", count=int)
-DOCUMENTS = Wrapped(Page[Document], "items")
 DONE = Wrapped(codec.Done, "done")
-EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[FactEdge])
-FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
-FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
 IDS = wrapped("Ids", "The ids of memories.", ids=list[str])
-MEDIA = Wrapped(MediaList, "media")
-MEMORIES = wrapped("Memories", "Memories.", memories=list[Recalled])
-MESSAGES = wrapped("Messages", "Messages in order.", messages=list[Message])
 NEARNESS = wrapped("Nearness", "The similarity of memories to a query, by their ids.", similarities=dict[str, float])
-RECEIPTS = wrapped("ReceiptList", "Receipts, newest first.", receipts=list[Receipt])
-ROUNDS = wrapped("Rounds", "Rounds, oldest first.", rounds=list[Round])
-SUBJECTS = wrapped(
-    "Subjects",
-    "Whom something is known of: names with how many facts, the most known first.",
-    subjects=list[KnownSubject],
-)
 TEXT_OF = wrapped("DocumentText", "The text of a document as it was read.", text=str)
-MESSAGE_VERSIONS = wrapped("MessageVersions", "What a message was before, oldest first.", versions=list[MessageVersion])
-VERSIONS = wrapped("Versions", "What a memory was before, oldest first.", versions=list[MemoryVersion])
 WORTH = wrapped("Worth", "What a memory has shown to be worth, from 0 to 1.", worth=float)
+
+
+def all_of(item: Any) -> Wrapped:
+    """The answer of a method that returns a list: a page without a next one."""
+    return Wrapped(Page[item], "items")
 
 
 # Rows
@@ -244,6 +228,7 @@ OWNER: dict[str, Any] = {"owner": (list[str] | None, None)}
 """For operations on a memory that another space has shared."""
 
 LANGUAGE: dict[str, Any] = {"language": (str, "en")}
+SHAPED: dict[str, Any] = {"shape": (MessageShape, "memwell")}
 
 
 def _row(
@@ -328,10 +313,11 @@ _CONVERSATIONS = (
          of=History, gives=ThreadInfo),
     _row("messages", "GET /v1/threads/{thread}/messages", History.page,
          "One page of a conversation; one that has not begun is empty.",
-         of=History, takes=("ListMessages", "Which page of the messages.")),
+         of=History, takes=("ListMessages", "Which page of the messages, and in which shape: memwell's own, or that of "
+                            "Chat Completions (``openai``)."), fields=SHAPED, gives_also=CHAT_PAGE),
     _row("add_messages", "POST /v1/threads/{thread}/messages", None,
          "Add messages, all or none; what of them is for memory is remembered after that, if it is asked for.",
-         takes=AddMessages, gives=AddedMessages, status=201, atomic=True),
+         takes=AddMessages, gives=AddedMessages, gives_also=AddedChatMessages, status=201, atomic=True),
     _row("message", "GET /v1/threads/{thread}/messages/{message}", History.get,
          "One message by its id. Raises ``NotFound``.", of=History),
     _row("message_at", "GET /v1/threads/{thread}/places/{index}", History.get,
@@ -339,20 +325,21 @@ _CONVERSATIONS = (
     _row("edit_message", "PUT /v1/threads/{thread}/places/{index}", None,
          "Replace a message or its text; the earlier version is kept.",
          takes=EditMessage, gives=Message, logged=True, **_CHANGES),
-    _row("remove_message", "DELETE /v1/threads/{thread}/places/{index}", History.remove,
+    _row("remove_message", "POST /v1/threads/{thread}/places/{index}/remove", History.remove,
          "Remove a message; the earlier version is kept.", of=History, gives=DONE, notes=_place, **_CHANGES),
     _row("restore_message", "POST /v1/threads/{thread}/places/{index}/restore", History.restore,
          "Take back the last change of a message.", of=History, notes=_place, **_CHANGES),
     _row("message_versions", "GET /v1/threads/{thread}/places/{index}/versions", History.versions,
-         "The earlier versions of a message.", of=History, gives=MESSAGE_VERSIONS),
+         "The earlier versions of a message.", of=History, gives=all_of(MessageVersion)),
     _row("search_thread", "POST /v1/threads/{thread}/search", History.search,
          "The messages that share a word with the query.", of=History,
-         takes=("SearchThread", "What to look for in a conversation."), gives=FOUND_MESSAGES, **_RECALLS),
+         takes=("SearchThread", "What to look for in a conversation."), gives=all_of(FoundMessage), **_RECALLS),
     _row("window", "POST /v1/threads/{thread}/window", History.window, "The last rounds that fit, for a model.",
          of=History, takes=("Window", "The part of a conversation for a model: at most this many tokens or rounds."),
-         gives=MESSAGES, **_ASKS),
+         fields=SHAPED,
+         gives=all_of(Message), gives_also=CHAT_PAGE, **_ASKS),
     _row("rounds", "GET /v1/threads/{thread}/rounds", History.rounds, "The last rounds, oldest first.", of=History,
-         takes=("ListRounds", "How many of the last rounds; all without a number."), gives=ROUNDS),
+         takes=("ListRounds", "How many of the last rounds; all without a number."), gives=all_of(Round)),
     _row("annotate_thread", "PATCH /v1/threads/{thread}", None,
          "Replace the metadata, or end the round. A conversation that does not exist is created.",
          takes=AnnotateThread, gives=ThreadInfo, logged=True, **_CHANGES),
@@ -380,7 +367,7 @@ _MEMORIES = (
          takes=("OwnerOnly", "Whose memory: the key's own, or that of a space that shared it.")),
     _row("update", "PATCH /v1/memories/{id}", Engine.update, "Change a memory; what is left out stays.",
          takes=("UpdateMemory", "What to change of a memory. What is left out stays."), notes=_one, **_CHANGES),
-    _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` restores it.",
+    _row("forget_one", "POST /v1/memories/{id}/forget", Engine.forget, "Forget one memory; ``undo`` restores it.",
          gives=IDS, notes=_ids, **_CHANGES),
     _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.",
          takes=("Undo", "Which change to take back, if only that one."), notes=_one, **_CHANGES),
@@ -388,7 +375,8 @@ _MEMORIES = (
          takes=("Pin", "Whether a memory is never to be forgotten by a policy."), atomic=True),
     _row("feedback", "POST /v1/memories/{id}/feedback", Engine.feedback, "Say whether a memory was of use.",
          takes=("Feedback", "Whether a memory was of use."), atomic=True),
-    _row("versions", "GET /v1/memories/{id}/versions", Engine.history, "What a memory was before.", gives=VERSIONS),
+    _row("versions", "GET /v1/memories/{id}/versions", Engine.history, "What a memory was before.",
+         gives=all_of(MemoryVersion)),
     _row("worth", "GET /v1/memories/{id}/worth", Engine.evaluate, "What a memory has shown to be worth.", gives=WORTH),
     _row("count", "GET /v1/count", Engine.count, "How many memories may be recalled.",
          fields=OWNER, takes=("OwnerOnly", ""), gives=COUNTED),
@@ -396,7 +384,7 @@ _MEMORIES = (
          "The memories that answer a question, each with its reasons in words.", fields=LANGUAGE | OWNER,
          takes=("Recall", "A question to the memory. ``min_relevance`` leaves out hits that are less likely to help; "
                 "``language`` is that of the reasons (``en`` or ``zh``); ``owner`` is the space of a memory that was "
-                "shared."), gives=Wrapped(Recollection, "hits"), **_RECALLS),
+                "shared."), gives=all_of(RecalledHit), reads=Page[Recalled], **_RECALLS),
     _row("similarities", "POST /v1/similarities", Engine.similarities, "How near memories are to a query in meaning.",
          takes=("Similarities", "Which memories to compare with a query."), gives=NEARNESS, **_RECALLS),
     _row("forget", "POST /v1/forget", Engine.forget, "Forget memories, all or none of them.", gives=IDS,
@@ -416,13 +404,13 @@ _MEMORIES = (
          takes=("MergeMemories", "Memories that say the same: which one stays, and which are merged into it."),
          notes=lambda kept, asked, path: noted_ids([kept.id, *asked.others]), **_CHANGES),
     _row("reflect", "POST /v1/reflect", Engine.reflect,
-         "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
+         "Remember what many memories show together. It reads all of them.", gives=all_of(Recalled),
          takes=("Reflect", "How many insights to make, and of what."),
          notes=lambda made, asked, path: noted_ids([one.id for one in made])),
     _row("pending", "GET /v1/pending", Engine.pending,
          "Pending work: memories and documents that are not indexed yet, or without a vector."),
     _row("failures", "GET /v1/failures", Engine.failures,
-         "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
+         "The memories that the embedder cannot take, at most 1,000 of them.", gives=all_of(str)),
     _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", **_JOB),
     _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("repair", "POST /v1/repair", Engine.repair,
@@ -439,22 +427,23 @@ _PROMPTS = (
          takes=("AskContext", "A question to put into a prompt of at most ``budget`` tokens.\n\n``documents`` are "
                 "passages to offer; ``look_up`` is how many to look up in the documents as well."), **_RECALLS),
     _row("receipts", "GET /v1/receipts", None,
-         "The newest receipts, or those of the prompts that a memory went into.", takes=ListReceipts, gives=RECEIPTS),
+         "The newest receipts, or those of the prompts that a memory went into.", takes=ListReceipts,
+         gives=all_of(Receipt)),
     _row("receipt", "GET /v1/receipts/{id}", Receipts.get, "What went into one prompt. Raises ``NotFound``.",
          of=Receipts),
 )  # fmt: skip
 
 _FACTS = (
     _row("facts_about", "GET /v1/facts", Facts.about,
-         "What holds of someone or something, at a moment, as it is or was believed.", of=Facts, gives=FACTS,
+         "What holds of someone or something, at a moment, as it is or was believed.", of=Facts, gives=all_of(Fact),
          takes=("FactsAbout", "Of whom or what, and when; ``known_at`` asks what was believed then.")),
     _row("all_facts", "GET /v1/facts/all", Facts.all, "One page of all facts.", of=Facts,
          takes=("ListFacts", "Which page of all facts.")),
     _row("facts_history", "GET /v1/facts/history", Facts.history,
-         "All that was ever believed of someone or something.", of=Facts, gives=FACTS,
+         "All that was ever believed of someone or something.", of=Facts, gives=all_of(Fact),
          takes=("FactsHistory", "Of whom or what: all that was ever believed.")),
     _row("conflicts", "GET /v1/facts/conflicts", Facts.conflicts,
-         "The facts that contradict each other. Without a subject it reads all facts.", of=Facts, gives=CLASHES,
+         "The facts that contradict each other. Without a subject it reads all facts.", of=Facts, gives=all_of(Clash),
          takes=("Conflicts", "Of whom or what; of all without a name.")),
     _row("correct_fact", "POST /v1/facts/correct", Facts.correct,
          "Replace a value by hand. It outranks what was said before; the former value stays in the history.", of=Facts,
@@ -468,10 +457,11 @@ _FACTS = (
          fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_one,
          **_CHANGES),
     _row("graph", "GET /v1/graph", Facts.walk, "The facts that lead from a name to others and on.", of=Facts,
-         fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."), gives=EDGES),
+         fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."),
+         gives=all_of(FactEdge)),
     _row("profiles", "GET /v1/profiles", None,
          "Whom something is known of, the most known first.\n\nAt most 10,000 facts are read, in the order of their "
-         "subjects, and at most 1,000 subjects listed.", gives=SUBJECTS),
+         "subjects, and at most 1,000 subjects listed.", gives=all_of(KnownSubject)),
     _row("profile", "GET /v1/profiles/{subject}", Engine.profile,
          "What is known of someone; nothing is known of a stranger. It reads all memories.",
          takes=("ProfileOf", "The language of a profile, ``en`` or ``zh``, and whose word it is made of.")),
@@ -479,7 +469,7 @@ _FACTS = (
 
 _DOCUMENTS = (
     _row("documents", "GET /v1/documents", Knowledge.documents, "The documents, by their ids.", of=Knowledge,
-         takes=("ListDocuments", "Which documents; ``where`` is a filter as JSON."), gives=DOCUMENTS),
+         takes=("ListDocuments", "Which documents; ``where`` is a filter as JSON."), gives=all_of(Document)),
     _row("add_document", "POST /v1/documents", Knowledge.add,
          "Add a text as a document, and return when it is found by its words.", of=Knowledge,
          takes=("AddDocument", "A text to add as a document. One with the same ``id`` is replaced."),
@@ -503,7 +493,7 @@ _DOCUMENTS = (
          "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
          fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},
          takes=("LookUp", "A question to the documents. ``language`` is that of the reasons."),
-         gives=Wrapped(FoundPassages, "passages"), **_RECALLS),
+         gives=all_of(PassageHit), reads=Page[Found], **_RECALLS),
     _row("ask", "POST /v1/ask", Knowledge.answer,
          "What the documents say to a question, with the passages it rests on.", of=Knowledge,
          takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
@@ -515,13 +505,14 @@ _MEDIA = (
          "Remember a medium with the bytes that were sent, or one that is only described when there are none.",
          takes=AddMedium, gives=MediaItem, upload=True, status=201),
     _row("media", "GET /v1/media", MediaMemory.items, "The media of the space, oldest first.", of=MediaMemory,
-         fields={"limit": (int, 50)}, takes=("ListMedia", "Which media."), gives=MEDIA),
+         fields={"limit": (int, 50)}, takes=("ListMedia", "Which media."), gives=all_of(MediaItem)),
     _row("recall_media", "POST /v1/media/recall", MediaMemory.recall,
          "The media that answer a question best, with the reasons.", of=MediaMemory, fields=LANGUAGE,
-         takes=("RecallMedia", "A question to the media."), gives=MEDIA, **_RECALLS),
+         takes=("RecallMedia", "A question to the media."), gives=all_of(MediaHit), reads=Page[MediaItem], **_RECALLS),
     _row("like_media", "POST /v1/media/like", MediaMemory.like,
          "The media whose features are most like the given ones.", of=MediaMemory,
-         takes=("LikeMedia", "A vector of features to find the like of."), gives=MEDIA, **_RECALLS),
+         takes=("LikeMedia", "A vector of features to find the like of."), gives=all_of(MediaHit),
+         reads=Page[MediaItem], **_RECALLS),
     _row("erase_media", "POST /v1/media/erase", MediaMemory.erase,
          "Remove media for good. Raises ``NotFound`` for an id that is no medium, and removes nothing then.",
          of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), **_ERASES,
@@ -553,10 +544,10 @@ _JOBS = (
     _row("import", "POST /v1/imports", None,
          "Import a file, as a job. Raises ``InvalidInput`` at once for an unknown format.",
          takes=codec.Import, upload=True, logged=True, **_JOB),
-    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=JobList),
+    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=Page[Job]),
     _row("job", "GET /v1/jobs/{id}", None, "One job. Raises ``NotFound``, for one of another space too.",
          gives=Job),
-    _row("cancel_job", "DELETE /v1/jobs/{id}", None,
+    _row("cancel_job", "POST /v1/jobs/{id}/cancel", None,
          "Cancel a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
          "``NotFound``.", gives=Job, logged=True),
     _row("job_file", "GET /v1/jobs/{id}/file", None,
@@ -585,7 +576,7 @@ _KEYS = (
     _row("rotate_key", "POST /v1/keys/{id}/rotate", None,
          "Rotate the secret of a key, also of the caller's. Raises ``NotFound``.", takes=codec.RotateKey,
          gives=codec.NewKey, **_OPERATOR),
-    _row("revoke_key", "DELETE /v1/keys/{id}", None,
+    _row("revoke_key", "POST /v1/keys/{id}/revoke", None,
          "Revoke a key at once and for good, also the caller's. Raises ``NotFound``.", gives=codec.Key,
          **_OPERATOR),
 )  # fmt: skip

@@ -184,7 +184,7 @@ def test_a_memory_is_edited_pinned_and_erased_only_after_a_typed_word(visit: Beg
     here.page.click("dialog button:has-text('Pin')")
     here.page.wait_for_selector("dialog button[aria-pressed=true]")
     assert memory.get("gate").pinned
-    here.page.click("text=Erase for good")
+    here.page.click("dialog >> text=Erase for good")
     sure = here.page.locator("dialog.modal button.danger")
     assert sure.is_disabled()
     here.page.fill("dialog.modal input", "erase")
@@ -211,7 +211,7 @@ def test_from_signing_in_to_an_answer_by_the_keyboard_alone(visit: Begin) -> Non
     here.page.keyboard.type("where did Ann move")
     here.page.keyboard.press("Enter")
     here.page.wait_for_selector(".memory.hit")
-    for _ in range(12):
+    for _ in range(40):
         here.page.keyboard.press("Tab")
         if here.page.evaluate("document.activeElement.matches('.memory .text')"):
             break

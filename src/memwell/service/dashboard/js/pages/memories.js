@@ -218,30 +218,28 @@ export function show(root, app, where) {
 
   let current = null;
   function moved(to) {
-    const key = to.query.toString();
-    if (key !== current) {
-      current = key;
-      state.query = new URLSearchParams(to.query);
+    const query = new URLSearchParams(to.query);
+    const wish = ['focus', 'add'].find((name) => query.get(name));
+    if (wish) {
+      // What is asked for once does not stay in the address.
+      query.delete(wish);
+      app.go('memories', Object.fromEntries(query), { quiet: true });
+    }
+    if (query.toString() !== current) {
+      current = query.toString();
+      state.query = query;
       state.opened = null;
-      const typed = to.query.get('q') ?? to.query.get('text') ?? '';
+      const typed = query.get('q') ?? query.get('text') ?? '';
       if (search.input.value.trim() !== typed) search.input.value = typed;
-      search.clear.hidden = !key;
-      which.querySelector(`input[value=${to.query.get('tab') === 'forgotten' ? 'forgotten' : 'all'}]`).checked = true;
-      filters.take(state.query);
+      search.clear.hidden = !current;
+      which.querySelector(`input[value=${query.get('tab') === 'forgotten' ? 'forgotten' : 'all'}]`).checked = true;
+      filters.take(query);
       load();
     }
     if (to.rest[0]) open(to.rest[0]);
     else state.drawer?.close();
-    if (to.query.get('focus')) {
-      search.input.focus();
-      app.go('memories', {}, { quiet: true });
-      current = '';
-    }
-    if (to.query.get('add')) {
-      app.go('memories', {}, { quiet: true });
-      current = '';
-      adding(app, changed);
-    }
+    if (wish === 'focus') search.input.focus();
+    if (wish === 'add') adding(app, changed);
   }
 
   const hashQuery = () => new URLSearchParams(location.hash.split('?')[1] ?? '');

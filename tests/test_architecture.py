@@ -87,6 +87,8 @@ CROSS_CUTTING_TESTS = frozenset(
     {
         "cli/test_secrets.py",
         "service/browser/test_dashboard.py",
+        "service/browser/test_memories.py",
+        "service/browser/test_people.py",
         "service/browser/test_repairing.py",
         "service/browser/test_more_pages.py",
         "service/test_processes.py",

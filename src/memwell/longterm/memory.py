@@ -15,13 +15,14 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import id_begins_with, record_test
 from memwell.longterm.audit import Action, AuditReport, Repaired, Rules, audit
 from memwell.longterm.base import MemoryBase, check_version
+from memwell.longterm.browsing import BrowsingMemory
 from memwell.longterm.changing import Changer, Eraser
 from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.journal import pending_vector
 from memwell.longterm.profiles import KeptStats, Profile, SubjectStats, profile
-from memwell.longterm.recall import RecallingMemory, trusted
+from memwell.longterm.recall import trusted
 from memwell.longterm.traits import traits_of
 from memwell.longterm.uses import all_uses
 from memwell.records import paged
@@ -29,7 +30,7 @@ from memwell.storage.protocols import RecordIndex
 from memwell.values import as_utc, check_items, shown
 
 
-class Memory(RecallingMemory, Changer, Consolidator, Eraser):
+class Memory(BrowsingMemory, Changer, Consolidator, Eraser):
     """The long-term memory of one space.
 
     ``Memory(backend, "ann")`` searches by words. An ``embedder`` adds search by meaning, a ``chat`` model writes the

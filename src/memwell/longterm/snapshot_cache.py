@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
@@ -36,16 +36,18 @@ _UNUSED = 1024
 
 _ABSENT = object()
 _BYTES_OF_METADATA = 800
+_BYTES_OF_TEXT = 300
 
 
 class MemoryReader(NamedTuple):
-    """How the memories of a snapshot are read: some by their ids and numbers, all, the metadata of all by number, and what
-    was counted of their uses.
+    """How the memories of a snapshot are read: some by their ids and numbers, all, the metadata and the texts of all by
+    number, and what was counted of their uses.
     """
 
     some: Callable[[Mapping[str, int]], Iterable[Record]]
     all: Callable[[], Iterable[Record]]
     metadata: Callable[[], Iterable[tuple[int, dict[str, Any]]]]
+    texts: Callable[[], Iterable[tuple[int, str]]]
     uses: Callable[[], Mapping[str, Use]] = dict
 
 
@@ -72,22 +74,29 @@ class RowFilters:
         self._answers: OrderedDict[str, _Answers] = OrderedDict()
         self._metadata: dict[int, dict[str, Any]] = {}
         """The metadata of each row, once a filter has asked for one."""
+        self._texts: dict[int, str] = {}
+        """The text of each row in lower case, once one was looked for."""
+        self._fields: list[str] | None = None
 
     def clear(self) -> None:
         """Drop everything, for another snapshot."""
-        for kept in (self._columns, self._answers, self._metadata):
+        for kept in (self._columns, self._answers, self._metadata, self._texts):
             kept.clear()
+        self._fields = None
 
     @property
     def nbytes(self) -> int:
-        """About how much memory the metadata takes."""
-        return _BYTES_OF_METADATA * len(self._metadata)
+        """About how much memory the metadata and the texts take."""
+        return _BYTES_OF_METADATA * len(self._metadata) + _BYTES_OF_TEXT * len(self._texts)
 
     def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> None:
         """Update the rows of new and changed memories."""
         rows = list(_in_rows(snapshot, records))
         if self._metadata:
             self._metadata.update((row, record.metadata) for row, record in rows)
+            self._fields = None
+        if self._texts:
+            self._texts.update((row, record.text.casefold()) for row, record in rows)
         for kept in (self._columns, self._answers):
             for name in [name for name, one in kept.items() if not one.follow(snapshot, rows)]:
                 del kept[name]
@@ -117,21 +126,50 @@ class RowFilters:
             return known.flags[: snapshot.limit].copy()
         if wanted.operator == "eq":
             path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
-            column = _used(self._columns, repr(path))
-            if column is None:
-                column = _new(self._columns, repr(path), _Column(path), snapshot, self._read_metadata(snapshot, reader))
-            return column.equal(wanted.value, snapshot.limit)
+            return self._column(path, snapshot, reader).equal(wanted.value, snapshot.limit)
         known = _used(self._answers, name)
         if known is None:
             known = _new(self._answers, name, _Answers(wanted), snapshot, self._read_metadata(snapshot, reader))
         return known.flags[: snapshot.limit].copy()
 
+    def _column(self, path: tuple[str, ...], snapshot: Snapshot, reader: MemoryReader) -> _Column:
+        column = _used(self._columns, repr(path))
+        if column is None:
+            column = _new(self._columns, repr(path), _Column(path), snapshot, self._read_metadata(snapshot, reader))
+        return column
+
+    def values(self, field: str, snapshot: Snapshot, reader: MemoryReader) -> tuple[NDArray[np.int32], list[Any]]:
+        """The values of a field of the metadata: the number of each row's value, and the values; number 0 is none."""
+        return self._column((field,), snapshot, reader).values(snapshot.limit)
+
+    def fields(self, snapshot: Snapshot, reader: MemoryReader) -> list[str]:
+        """The fields of the users' metadata, the most frequent first."""
+        if self._fields is None:
+            counts = Counter(key for _, one in self._read_metadata(snapshot, reader) for key in one.metadata)
+            self._fields = [key for key, _ in counts.most_common() if key != KEY]
+        return self._fields
+
+    def containing(self, pieces: Sequence[str], snapshot: Snapshot, reader: MemoryReader) -> Flags:
+        """The rows whose text contains all of these pieces, in upper or lower case."""
+        if not self._texts:
+            rows = _rows_by_number(snapshot)
+            self._texts = {rows[number]: text.casefold() for number, text in reader.texts() if number in rows}
+        wanted, flags = [piece.casefold() for piece in pieces], np.zeros(snapshot.limit, np.bool_)
+        first, rest = wanted[0], wanted[1:]
+        found = [row for row, text in self._texts.items() if first in text and all(one in text for one in rest)]
+        flags[[row for row in found if row < snapshot.limit]] = True
+        return flags
+
     def _read_metadata(self, snapshot: Snapshot, reader: MemoryReader) -> Iterator[tuple[int, _Metadata]]:
         if not self._metadata:
-            rows = np.flatnonzero(snapshot.alive[: snapshot.limit])
-            numbered = dict(zip(snapshot.number[rows].tolist(), rows.tolist(), strict=True))
-            self._metadata = {numbered[number]: found for number, found in reader.metadata() if number in numbered}
+            rows = _rows_by_number(snapshot)
+            self._metadata = {rows[number]: found for number, found in reader.metadata() if number in rows}
         return ((row, _Metadata(found)) for row, found in self._metadata.items() if row < snapshot.limit)
+
+
+def _rows_by_number(snapshot: Snapshot) -> dict[int, int]:
+    rows = np.flatnonzero(snapshot.alive[: snapshot.limit])
+    return dict(zip(snapshot.number[rows].tolist(), rows.tolist(), strict=True))
 
 
 def _in_rows(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
@@ -211,6 +249,10 @@ class _Column:
         """The rows that have a value."""
         # An unknown value gets a number that no row has.
         return self._codes[:limit] == self._numbers.get(_scalar(value), -1)
+
+    def values(self, limit: int) -> tuple[NDArray[np.int32], list[Any]]:
+        """The number of each row's value, and the values by number; number 0 is none."""
+        return self._codes[:limit], [None, *(one[1] if isinstance(one, tuple) else one for one in self._numbers)]
 
     def _found(self, value: Any) -> Any:
         for key in self._path:
@@ -387,8 +429,9 @@ class HeldSnapshot:
     def of(cls, records: Iterable[Record], uses: Mapping[str, Use] | None = None) -> HeldSnapshot:
         """A snapshot of these memories and their uses, for one query."""
         known = {record.id: record for record in records}
-        numbered = [(number, record.metadata) for number, record in enumerate(known.values())]
-        held = cls(MemoryReader(partial(map, known.__getitem__), known.values, lambda: numbered))
+        metadata = [(number, record.metadata) for number, record in enumerate(known.values())]
+        texts = [(number, record.text) for number, record in enumerate(known.values())]
+        held = cls(MemoryReader(partial(map, known.__getitem__), known.values, lambda: metadata, lambda: texts))
         held.count(uses or {})
         held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
@@ -428,6 +471,18 @@ class HeldSnapshot:
             return flags
         lasting = (expires == 0.0) | (expires > now.timestamp())
         return lasting if flags is None else flags & lasting
+
+    def values(self, field: str) -> tuple[NDArray[np.int32], list[Any]]:
+        """As ``RowFilters.values``."""
+        return self._row_filters.values(field, self.snapshot, self._reader)
+
+    def fields(self) -> list[str]:
+        """As ``RowFilters.fields``."""
+        return self._row_filters.fields(self.snapshot, self._reader)
+
+    def containing(self, pieces: Sequence[str]) -> Flags:
+        """As ``RowFilters.containing``."""
+        return self._row_filters.containing(pieces, self.snapshot, self._reader)
 
     # Saving
 
@@ -559,6 +614,7 @@ class Snapshots:
                 partial(index.numbered, space),
                 lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
                 partial(index.metadata, space),
+                partial(index.texts, space),
                 dict if self._uses is None else partial(self._uses, space),
             )
         )

@@ -202,6 +202,8 @@ class Engine(Closing):
     get, aget = _of_memory(Memory.get)
     memories, amemories = _of_memory(Memory.memories)
     page, apage = _of_memory(Memory.page)
+    browse, abrowse = _of_memory(Memory.browse)
+    activity, aactivity = _of_memory(Memory.activity)
     count, acount = _of_memory(Memory.count)
     history, ahistory = _of_memory(Memory.history)
     update, aupdate = _of_memory(Memory.update)

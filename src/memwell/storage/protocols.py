@@ -420,6 +420,10 @@ class RecordIndex(ABC):
         """The number and the metadata of every record of the space."""
         return ((number, record.metadata) for piece in self.pieces(space) for number, record in piece.records)
 
+    def texts(self, space: Space) -> Iterable[tuple[int, str]]:
+        """The number and the text of every record of the space."""
+        return ((number, record.text) for piece in self.pieces(space) for number, record in piece.records)
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         """The whole space as ``changes`` gives it, in pieces where the store can: all of it might not fit into memory.
 

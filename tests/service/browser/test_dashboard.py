@@ -116,42 +116,35 @@ def _blanks(text: str) -> list[str]:
     return [part.partition("}")[0] for part in text.split("{")[1:]]
 
 
-def test_a_search_for_nothing_that_is_known_says_so_and_offers_the_rest(visit: Begin) -> None:
-    here = visit()
-    here.enter("/memories?q=hunter2")
-    here.page.get_by_text("Nothing relevant was found").wait_for()
-    assert here.page.locator(".memory.hit").count() == 0
-    here.page.get_by_role("button", name="Show what is less relevant too").click()
-    assert "relevant" in here.page.locator(".memory.hit .score").first.inner_text()
-
-
-def test_a_search_shows_why_each_memory_was_found(visit: Begin) -> None:
-    """In words, and as bars of the same names that add up to the whole; each signal by itself on demand."""
+def test_a_hit_tells_why_it_was_found_in_words_and_bars(visit: Begin) -> None:
+    """The bars have the same names and add up to the whole; each signal by itself comes on demand."""
     here = visit()
     here.enter("/memories")
     here.page.keyboard.press("/")
     here.page.keyboard.type("allergic to peanuts")
     here.page.keyboard.press("Enter")
-    first = here.page.locator(".memory.hit").first
-    assert "Ann is allergic to peanuts." in first.inner_text()
-    assert "same words" in first.locator(".why").inner_text()
-    assert "peanuts" in first.locator(".why").inner_text()
+    here.page.wait_for_selector(".memory.hit")
+    assert "Ann is allergic to peanuts." in here.page.inner_text(".memory.hit >> nth=0")
+    here.page.click(".memory.hit >> nth=0")
+    shown = here.page.locator("dialog[open]")
+    why = shown.locator(".why").inner_text()
+    assert "same words" in why
+    assert "peanuts" in why
     parts = dict(
         zip(
-            first.locator(".parts .name").all_inner_texts(),
-            [int(text.rstrip("%")) for text in first.locator(".parts .value").all_inner_texts()],
+            shown.locator(".parts .name").all_inner_texts(),
+            [int(text.rstrip("%")) for text in shown.locator(".parts .value").all_inner_texts()],
             strict=True,
         )
     )
     assert sum(parts.values()) == 100
-    told = re.findall(
-        r"(same words|[^;:]+?)(?:: [^;]+?)? \((\d+) %\)", first.locator(".why").inner_text().removeprefix("Why ")
-    )
+    told = re.findall(r"(same words|[^;:]+?)(?:: [^;]+?)? \((\d+) %\)", why)
     assert told
     assert all(parts[name.strip()] == int(part) for name, part in told)
-    first.locator(".signals-box button").click()
-    assert all(value[0] in "+-−" for value in first.locator(".single .value").all_inner_texts())
-    here.page.go_back()
+    shown.locator(".signals-box button").click()
+    assert all(value[0] in "+-−" for value in shown.locator(".single .value").all_inner_texts())
+    here.page.keyboard.press("Escape")
+    here.go("/memories")
     here.page.wait_for_selector(".memory[data-id=odd]:not(.hit)")
     assert here.page.locator("main img").count() == 0
 
@@ -191,7 +184,7 @@ def test_a_memory_is_edited_pinned_and_erased_only_after_a_typed_word(visit: Beg
     here.page.click("dialog button:has-text('Pin')")
     here.page.wait_for_selector("dialog button[aria-pressed=true]")
     assert memory.get("gate").pinned
-    here.page.click("text=Erase for good")
+    here.page.click("dialog >> text=Erase for good")
     sure = here.page.locator("dialog.modal button.danger")
     assert sure.is_disabled()
     here.page.fill("dialog.modal input", "erase")
@@ -218,7 +211,7 @@ def test_from_signing_in_to_an_answer_by_the_keyboard_alone(visit: Begin) -> Non
     here.page.keyboard.type("where did Ann move")
     here.page.keyboard.press("Enter")
     here.page.wait_for_selector(".memory.hit")
-    for _ in range(12):
+    for _ in range(40):
         here.page.keyboard.press("Tab")
         if here.page.evaluate("document.activeElement.matches('.memory .text')"):
             break

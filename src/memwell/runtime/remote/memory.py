@@ -358,6 +358,8 @@ class RemoteMemory(Closing, Remote):
     similarities, asimilarities = called("similarities", Engine.similarities, nothing={"ids": dict})
     get, aget = called("memory", Engine.get)
     page, apage = called("memories", Engine.page)
+    browse, abrowse = called("browse", Engine.browse)
+    activity, aactivity = called("activity", Engine.activity)
     history, ahistory = called("versions", Engine.history)
     count, acount = called("count", Engine.count)
     evaluate, aevaluate = called("worth", Engine.evaluate)

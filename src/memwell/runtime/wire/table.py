@@ -363,6 +363,13 @@ _MEMORIES = (
          "One page of the memories. Of a shared memory, forgotten ones are not listed.", fields=OWNER,
          takes=("ListMemories", "Which page of the memories; ``where`` is a filter as JSON, ``owner`` the space of a "
                 "memory that was shared.")),
+    _row("browse", "GET /v1/browse", Engine.browse,
+         "Memories without a question: sorted, narrowed by words, fields and time, with the values of the fields counted.",
+         takes=("Browse", "Which memories, and in which order. ``chosen`` is JSON with a list of values for each field, "
+                "``where`` a filter as JSON.")),
+    _row("activity", "GET /v1/activity", Engine.activity,
+         "How many of the memories that ``browse`` lists were said in each of some equal steps of time.",
+         takes=("AskActivity", "Which memories, as for ``browse``, and how many steps.")),
     _row("memory", "GET /v1/memories/{id}", Engine.get, "One memory. Raises ``NotFound``.", fields=OWNER,
          takes=("OwnerOnly", "Whose memory: the key's own, or that of a space that shared it.")),
     _row("update", "PATCH /v1/memories/{id}", Engine.update, "Change a memory; what is left out stays.",

@@ -704,10 +704,15 @@ class PostgresIndex(RecordIndex):
         return [found[id_] for id_ in numbers if id_ in found]
 
     def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
-        sql = "SELECT number, metadata FROM memwell_record WHERE space = %s"
+        return ((int(number), _decode(metadata)) for number, metadata in self._column(space, "metadata"))
+
+    def texts(self, space: Space) -> Iterable[tuple[int, str]]:
+        return ((int(number), text) for number, text in self._column(space, "text"))
+
+    def _column(self, space: Space, name: str) -> list[tuple[Any, ...]]:
+        sql = f"SELECT number, {name} FROM memwell_record WHERE space = %s"
         path = space_key(given.check_space(space))
-        rows = self._connections.read(space, lambda session: session.rows(sql, (path,)))
-        return ((int(number), _decode(metadata)) for number, metadata in rows)
+        return self._connections.read(space, lambda session: session.rows(sql, (path,)))
 
     def pieces(self, space: Space) -> Iterator[Changes]:
         path = space_key(given.check_space(space))

@@ -309,13 +309,19 @@ class SqliteIndex(RecordIndex):
         return [found[id_] for id_ in numbers if id_ in found]
 
     def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        return ((key, _decode(metadata)) for key, metadata in self._column(space, "metadata"))
+
+    def texts(self, space: Space) -> Iterable[tuple[int, str]]:
+        return ((key, text) for key, text in self._column(space, "text"))
+
+    def _column(self, space: Space, name: str) -> list[tuple[Any, ...]]:
         path = given.check_space(space).encoded()
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
             row = space_row(session, path) or _NO_SPACE
-            return session.rows("SELECT key, metadata FROM record WHERE key >= ? AND key <= ?", row.bounds)
+            return session.rows(f"SELECT key, {name} FROM record WHERE key >= ? AND key <= ?", row.bounds)
 
-        return ((key, _decode(metadata)) for key, metadata in self._connections.snapshot(operation))
+        return self._connections.snapshot(operation)
 
     def pieces(self, space: Space) -> Iterator[Changes]:
         path = given.check_space(space).encoded()

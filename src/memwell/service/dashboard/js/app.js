@@ -28,7 +28,9 @@ function decoded(text) {
 }
 
 function go(name, query = {}, { quiet = false } = {}) {
-  const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null && value !== '')).toString();
+  // A list stands in the address as often as it has values.
+  const pairs = Object.entries(query).flatMap(([key, value]) => [value].flat().map((one) => [key, one]));
+  const said = new URLSearchParams(pairs.filter(([, value]) => value != null && value !== '')).toString();
   const hash = `#/${name}${said ? `?${said}` : ''}`;
   if (quiet) history.replaceState(null, '', hash);
   else location.hash = hash;

@@ -2,7 +2,7 @@
 import { path } from './api.js';
 import * as format from './format.js';
 import { speaking } from './language.js';
-import { busy, button, dialog, field, fresh, h, icon, replace, svg } from './parts.js';
+import { busy, button, dialog, field, h, icon, replace, svg } from './parts.js';
 import { problem, t as shellT } from './shell.js';
 import words from './words/more.js';
 
@@ -83,10 +83,6 @@ export function since(fact) {
   return fact.valid_from ? format.date(fact.valid_from) : t('said', { date: format.date(fact.said_at) });
 }
 
-export function from(fact) {
-  return fact.valid_from ? t('from', { date: format.date(fact.valid_from) }) : since(fact);
-}
-
 export function until(fact) {
   if (fact.retired_at) return t('retired', { date: format.date(fact.retired_at) });
   return fact.valid_to ? format.date(fact.valid_to) : '';
@@ -146,17 +142,6 @@ export function confirmed({ title, text, word, go, work }) {
 }
 
 export const CONFIRM = () => t('confirm.word');
-
-// What is asked for under a name that was typed: suggestions come when they come.
-export function names(app, control) {
-  const choices = h('datalist', { id: fresh('names'), translate: 'no' });
-  control.setAttribute('list', choices.id);
-  const found = app.api.get('/v1/profiles', {}, app.signal).then(({ subjects }) => {
-    replace(choices, subjects.slice(0, 200).map((one) => h('option', { value: one.name })));
-    return subjects;
-  });
-  return { choices, found };
-}
 
 // A link that saves a file; the key goes along with the request, so it cannot be a plain link.
 export function save(blob, name) {

@@ -202,6 +202,9 @@ export function dialog({ title, label, kind = 'modal', closing, onclose }, ...ch
   );
   node.addEventListener('click', (event) => event.target === node && node.close());
   node.addEventListener('close', () => {
+    // Messages stand in the uppermost window, since everything beside it is out of reach; they outlive it.
+    const messages = node.querySelector('#toasts');
+    if (messages) (document.body.append(messages), messages.childElementCount && messages.showPopover?.());
     node.remove();
     onclose?.();
   });

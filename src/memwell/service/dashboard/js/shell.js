@@ -144,8 +144,10 @@ export function toast(text, { action, onaction, seconds = 8 } = {}) {
   return gone;
 }
 
-// An open dialog covers everything but what comes after it into the top layer.
+// An open window covers everything but what comes after it into the top layer, and only what stands in it can be used.
 function lift(box) {
+  const above = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body;
+  if (box.parentElement !== above) above.append(box);
   if (!box.showPopover) return;
   box.popover = 'manual';
   if (box.matches(':popover-open')) box.hidePopover();

@@ -64,6 +64,29 @@ function reasons(signals, { session = '' } = {}) {
   return sorted([...found].filter(([, share]) => share > 0 && share >= LEAST_PART * total).map(([reason, share]) => [reason, share / total]));
 }
 
+// Reasons of one sort, as the bar of a hit tells them by a colour.
+export const FAMILIES = {
+  meaning: ['meaning', 'answer', 'reranker'],
+  words: ['words'],
+  talk: ['near_words', 'talk'],
+  time: ['time', 'when', 'number'],
+  who: ['speaker'],
+  worth: ['importance', 'recency', 'uses', 'current'],
+  other: [],
+};
+const FAMILY_OF = Object.fromEntries(Object.entries(FAMILIES).flatMap(([family, all]) => all.map((reason) => [reason, family])));
+
+export const familyName = (family) => t(`family.${family}`);
+
+// What speaks for a hit, as parts of 1 by the sort of reason, in the order of the legend: [[family, part], …].
+export function families({ signals = {}, session = '' }) {
+  const table = session ? REASON_OF : ALONE;
+  const found = Object.fromEntries(Object.keys(FAMILIES).map((family) => [family, 0]));
+  for (const [name, signal] of Object.entries(signals)) found[FAMILY_OF[table[name]] ?? OTHER] += Math.max(shareOf(signal), 0);
+  const total = Object.values(found).reduce((sum, share) => sum + share, 0) || 1;
+  return Object.entries(found).map(([family, share]) => [family, share / total]).filter(([, part]) => part >= TINY);
+}
+
 const sorted = (parts) => parts.sort((one, other) => other[1] - one[1]);
 
 // Where the words say that only the name of who spoke was shared, the bars say so too.

@@ -1,281 +1,251 @@
-// The memories: all of them, what answers a question and why, and those that were forgotten.
-import { MIN_RELEVANCE } from '../api.js';
+// The memories: one table of all of them, sorted and narrowed; what answers a question, and why; and what was forgotten.
 import * as format from '../format.js';
-import { language, speaking } from '../language.js';
-import { badge, busy, button, empty, field, h, icon, notice, replace, skeleton, svg, tabs } from '../parts.js';
-import { kindName, kindTyped, speakerName } from '../names.js';
+import { speaking } from '../language.js';
+import { busy, button, choice, empty, h, icon, replace, skeleton } from '../parts.js';
+import { own } from '../more.js';
+import { kindName, speakerName } from '../names.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
-import { signalBars } from '../signals.js';
 import words from '../words/memories.js';
+import { adding, bulk } from './bulk.js';
+import { NARROWING, filterBar, narrowed } from './facets.js';
 import { openMemory } from './memory.js';
+import { recalled } from './recalled.js';
 
 const t = speaking(words);
-const PAGE = 30;
-const FOUND = 20;
-const FILTERS = ['kind', 'speaker', 'session', 'as_of'];
+const PAGE = 60;
+const TYPING_MS = 140;
+// What each column sorts by; a column without it cannot be sorted.
+const COLUMNS = [['text'], ['speaker', 'speaker'], ['session', 'session'], ['kind', 'kind'], ['metadata'], ['weight', 'importance'], ['said', 'time']];
 
 export function show(root, app, where) {
+  const state = { query: new URLSearchParams(), known: new Map(), opened: null, drawer: null, earlier: new AbortController() };
   const list = h('div', { class: 'stack', id: 'memories-list', tabindex: -1, role: 'region', 'aria-label': t('title') });
-  const form = searchForm(app);
-  const tabOf = (query) => (query.get('tab') === 'forgotten' ? 'forgotten' : 'all');
-  const choose = tabs({
-    label: t('tabs'),
-    options: ['all', 'forgotten'].map((tab) => [tab, t(`tab.${tab}`)]),
-    value: tabOf(where.query),
-    onchange: (tab) => app.go('memories', { ...form.filters(), tab: tab === 'all' ? null : tab }),
-  });
-  root.append(pageHead(t('title'), t('lead')), h('div', { class: 'stack' }, form.node, choose, list));
-  const known = new Map(); // Those of the list, by their ids: what was forgotten can be seen nowhere else.
-  let current = '';
-  let drawer = null;
-  let left = null; // Which card was opened or changed last, and where it stood.
-  let earlier = new AbortController();
+  const count = h('span', { class: 'muted number', role: 'status' });
+  const add = app.gated(button({ label: t('add'), icon: 'plus', small: true, onclick: () => adding(app, changed) }), 'write');
+  const which = choice({ label: t('tabs'), small: true, value: 'all', options: ['all', 'forgotten'].map((tab) => [tab, t(`tab.${tab}`)]), onchange: (tab) => app.go('memories', tab === 'all' ? {} : { tab }) });
+  const search = searchBox();
+  const filters = filterBar({ app, onchange: (changes) => go(changes) });
+  const chosen = bulk({ app, onchange: changed });
+  const head = pageHead(t('title'), null, which, add);
+  head.firstChild.append(count);
+  head.classList.add('tight');
+  root.append(head, h('div', { class: 'memories' }, search.node, filters.node, list, chosen.node));
+
+  function go(changes, options) {
+    const now = Object.fromEntries([...new Set(state.query.keys())].map((name) => [name, state.query.getAll(name)]));
+    app.go('memories', { ...now, ...changes }, options);
+    if (options?.quiet) moved({ rest: [], query: hashQuery() });
+  }
+
+  function searchBox() {
+    const input = h('input', { type: 'search', 'aria-label': t('search.label'), placeholder: t('search.hint'), data: { search: '' }, autocomplete: 'off' });
+    const ask = h('button', { class: 'button primary', type: 'submit', title: t('search.go.hint') }, t('search.go'));
+    const clear = button({ label: t('search.clear'), kind: 'quiet', onclick: () => app.go('memories') });
+    const node = h('form', { class: 'search', role: 'search' }, h('div', { class: 'box' }, icon('search'), input, h('kbd', { 'aria-hidden': 'true' }, '/')), ask, clear);
+    let timer = null;
+    // While it is typed the table is narrowed; a question is asked with Enter.
+    input.addEventListener('input', () => {
+      clearTimeout(timer);
+      if (state.query.get('q') && input.value.trim()) return;
+      timer = setTimeout(() => go({ text: input.value.trim(), q: null, tab: null }, { quiet: true }), TYPING_MS);
+    });
+    node.addEventListener('submit', (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      if (input.value.trim()) go({ q: input.value.trim(), text: null, tab: null });
+      else go({ q: null, text: null });
+    });
+    return { node, input, clear };
+  }
 
   async function load() {
     // An answer to an earlier question must not come late and take the place of this one's.
-    earlier.abort();
-    earlier = new AbortController();
-    const now = { ...app, signal: AbortSignal.any([app.signal, earlier.signal]) };
-    const [asked, forgotten] = JSON.parse(current);
-    known.clear();
-    if (asked.q) await recall(list, now, asked);
-    else await listed(list, now, { asked, forgotten, known, changed });
+    state.earlier.abort();
+    state.earlier = new AbortController();
+    const now = { ...app, signal: AbortSignal.any([app.signal, state.earlier.signal]) };
+    state.known.clear();
+    chosen.clear();
+    try {
+      if (state.query.get('q')) await recalled({ app: now, list, count, query: state.query, known: state.known });
+      else if (state.query.get('tab') === 'forgotten') await forgotten(now);
+      else await browsed(now);
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(list, problem(error, load));
+      return;
+    }
     refocus();
   }
 
+  async function browsed(now, offset = 0) {
+    const { query } = state;
+    const sort = query.get('sort') ?? 'time';
+    const asked = { ...narrowed(query), text: query.get('text'), sort, descending: query.get('up') ? 'false' : 'true', limit: PAGE, offset, facets: offset ? null : 'true' };
+    if (!offset && !list.querySelector('table')) replace(list, skeleton(8));
+    const page = await app.api.get('/v1/browse', asked, now.signal);
+    page.items.forEach((one) => state.known.set(one.id, one));
+    if (!offset) {
+      filters.take(query, page.facets);
+      count.textContent = page.total == null ? '' : t('count', { count: format.number(page.total) });
+      replace(list, page.items.length ? sheet(page.items) : nothing());
+    } else {
+      list.querySelector('tbody').append(...page.items.map((one) => row(one)));
+      list.querySelector('.more')?.remove();
+    }
+    const shown = offset + page.items.length;
+    if (page.total == null ? page.items.length === PAGE : shown < page.total) list.append(more(() => browsed(now, shown)));
+  }
+
+  async function forgotten(now, cursor = null) {
+    const page = await app.api.get('/v1/memories', { limit: PAGE, cursor, forgotten: true }, now.signal);
+    page.items.forEach((one) => state.known.set(one.id, one));
+    filters.take(state.query, []);
+    count.textContent = '';
+    const rows = page.items.map((one) => row(one, backButton(one)));
+    if (!cursor) replace(list, rows.length ? sheet(page.items, rows) : empty({ icon: 'undo', title: t('forgotten.none.title'), text: t('forgotten.none.text') }));
+    else {
+      list.querySelector('.more')?.remove();
+      list.querySelector('tbody').append(...rows);
+    }
+    if (page.next) list.append(more(() => forgotten(now, page.next)));
+  }
+
+  function sheet(items, rows = items.map((one) => row(one))) {
+    const sorted = state.query.get('sort') ?? 'time';
+    const all = h('input', { type: 'checkbox', 'aria-label': t('select.all') });
+    all.addEventListener('change', () => list.querySelectorAll('td.pick input').forEach((one) => one.checked !== all.checked && one.click()));
+    const head = ([name, sort]) => {
+      const way = sort === sorted ? (state.query.get('up') ? 'ascending' : 'descending') : null;
+      const sign = way && h('span', { 'aria-hidden': 'true' }, way === 'ascending' ? ' ↑' : ' ↓');
+      const told = sort && state.query.get('tab') !== 'forgotten' ? h('button', { type: 'button', onclick: () => sortBy(sort) }, t(name), sign) : t(name);
+      return h('th', { scope: 'col', class: `c-${name}`, 'aria-sort': way }, told);
+    };
+    return h('div', { class: 'sheet' }, h('table', { class: 'dense', 'aria-label': t('title') }, h('thead', {}, h('tr', {}, h('th', { class: 'pick', scope: 'col' }, all), COLUMNS.map(head))), h('tbody', {}, rows)));
+  }
+
+  function sortBy(sort) {
+    const same = (state.query.get('sort') ?? 'time') === sort;
+    // Names begin at A, numbers and times at the highest.
+    const up = same ? !state.query.get('up') : !['time', 'importance'].includes(sort);
+    go({ sort: sort === 'time' ? null : sort, up: up ? 1 : null }, { quiet: true });
+    list.querySelector('th[aria-sort] button')?.focus();
+  }
+
+  function row(memory, back = null) {
+    const box = h('input', { type: 'checkbox', 'aria-label': t('select.one') });
+    box.addEventListener('change', () => chosen.pick(memory, box));
+    const own_ = Object.entries(memory.metadata ?? {});
+    const made = h(
+      'tr',
+      { class: 'memory', data: { id: memory.id } },
+      h('td', { class: 'pick' }, box),
+      h('td', { class: 'c-text' }, h('a', { class: 'text', href: addressOf(memory.id), data: { row: '' }, translate: 'no' }, memory.pinned && icon('pin', 13), memory.text), back),
+      h('td', { class: 'c-speaker' }, own(speakerName(memory.speaker ?? ''))),
+      h('td', { class: 'c-session' }, own(memory.session ?? '')),
+      h('td', { class: 'c-kind' }, kindName(memory.kind)),
+      h('td', { class: 'c-metadata' }, own_.map(([name, value]) => h('span', { title: name, translate: 'no' }, typeof value === 'object' ? JSON.stringify(value) : value === true ? name : String(value)))),
+      h('td', { class: 'c-weight' }, format.exact(memory.importance, 2)),
+      h('td', { class: 'c-said' }, h('time', { datetime: memory.time, title: format.dateTime(memory.time, true) }, format.date(memory.time))),
+    );
+    made.addEventListener('click', (event) => {
+      if (!event.target.closest('a, button, input, label') && !getSelection().toString()) location.hash = addressOf(memory.id);
+    });
+    return made;
+  }
+
+  function addressOf(id) {
+    const query = state.query.toString();
+    return `#/memories/${encodeURIComponent(id)}${query ? `?${query}` : ''}`;
+  }
+
+  function backButton(memory) {
+    const made = button({ label: t('back'), icon: 'undo', small: true });
+    made.addEventListener('click', async () => {
+      try {
+        await app.api.post(`/v1/memories/${encodeURIComponent(memory.id)}/undo`, { version: memory.version });
+        app.toast(t('restored'));
+        changed(memory.id);
+      } catch (error) {
+        app.failed(error);
+      }
+    });
+    return app.gated(made, 'write');
+  }
+
+  function more(work) {
+    const made = button({ label: shellT('more') });
+    made.addEventListener('click', () => busy(made, work).catch(app.failed));
+    return h('div', { class: 'row more' }, made);
+  }
+
+  function nothing() {
+    if (state.query.get('text') || NARROWING.test(state.query.toString())) return empty({ icon: 'filter', title: t('filtered.title'), text: t('filtered.text') });
+    const action = app.can('write') && h('a', { class: 'button primary', href: '#/start' }, t('none.action'));
+    return empty({ icon: 'memories', title: t('none.title'), text: t('none.text'), action });
+  }
+
   function changed(id) {
-    remember(id);
+    if (id) remember(id);
     load();
   }
 
   function remember(id) {
     const at = [...list.querySelectorAll('.memory')].findIndex((one) => one.dataset.id === id);
-    if (at >= 0) left = { id, at };
+    if (at >= 0) state.opened = { id, at };
   }
 
   // What had the focus may be gone with the old list: then it goes to the same memory, or to the one in its place.
   function refocus() {
     const lost = [null, document.body, list].includes(document.activeElement);
-    if (!left || !lost || document.querySelector('dialog[open]') || list.querySelector('.skeleton')) return;
-    const cards = [...list.querySelectorAll('.memory')];
-    const card = cards.find((one) => one.dataset.id === left.id) ?? cards[Math.min(left.at, cards.length - 1)];
-    (card?.querySelector('.text') ?? list).focus({ preventScroll: Boolean(card) });
+    if (!state.opened || !lost || document.querySelector('dialog[open]') || list.querySelector('.skeleton')) return;
+    const rows = [...list.querySelectorAll('.memory')];
+    const found = rows.find((one) => one.dataset.id === state.opened.id) ?? rows[Math.min(state.opened.at, rows.length - 1)];
+    (found?.querySelector('.text') ?? list).focus({ preventScroll: Boolean(found) });
   }
 
   function open(id) {
-    const before = drawer;
+    const before = state.drawer;
     remember(id);
-    const forgotten = JSON.parse(current)[1] ? known.get(id) : null;
-    const opened = openMemory(app, id, { forgotten, onchange: load, onclose: () => (opened === drawer && back(), setTimeout(refocus)) });
-    drawer = opened;
+    const known = state.known.get(id);
+    const opened = openMemory(app, id, {
+      forgotten: state.query.get('tab') === 'forgotten' ? known : null,
+      hit: state.query.get('q') ? known : null,
+      onchange: load,
+      onclose: () => (opened === state.drawer && back(), setTimeout(refocus)),
+    });
+    state.drawer = opened;
     before?.close();
   }
 
+  let current = null;
   function moved(to) {
-    const asked = form.take(to.query);
-    choose.hidden = Boolean(asked.q);
-    choose.choose(tabOf(to.query));
-    const key = JSON.stringify([asked, tabOf(to.query) === 'forgotten']);
-    if (key !== current) {
-      current = key;
-      left = null;
+    const query = new URLSearchParams(to.query);
+    const wish = ['focus', 'add'].find((name) => query.get(name));
+    if (wish) {
+      // What is asked for once does not stay in the address.
+      query.delete(wish);
+      app.go('memories', Object.fromEntries(query), { quiet: true });
+    }
+    if (query.toString() !== current) {
+      current = query.toString();
+      state.query = query;
+      state.opened = null;
+      const typed = query.get('q') ?? query.get('text') ?? '';
+      if (search.input.value.trim() !== typed) search.input.value = typed;
+      search.clear.hidden = !current;
+      which.querySelector(`input[value=${query.get('tab') === 'forgotten' ? 'forgotten' : 'all'}]`).checked = true;
+      filters.take(query);
       load();
     }
     if (to.rest[0]) open(to.rest[0]);
-    else drawer?.close();
-    if (to.query.get('focus')) {
-      form.focus();
-      app.go('memories', {}, { quiet: true });
-    }
+    else state.drawer?.close();
+    if (wish === 'focus') search.input.focus();
+    if (wish === 'add') adding(app, changed);
   }
 
   const hashQuery = () => new URLSearchParams(location.hash.split('?')[1] ?? '');
   // Closing the drawer by hand takes the memory out of the address; leaving by the address has done so already.
-  const back = () => location.hash.startsWith('#/memories/') && app.go('memories', Object.fromEntries(hashQuery()));
+  const back = () => location.hash.startsWith('#/memories/') && (location.hash = `#/memories${state.query.size ? `?${state.query}` : ''}`);
   moved(where);
-  return { moved, leave: () => drawer?.close() };
+  return { moved, leave: () => state.drawer?.close() };
 }
 
-function searchForm(app) {
-  const query = h('input', { type: 'search', 'aria-label': t('search.label'), placeholder: t('search.hint'), data: { search: '' }, autocomplete: 'off' });
-  const inputs = {
-    kind: h('input', { placeholder: t('kind.hint') }),
-    speaker: h('input', {}),
-    session: h('input', {}),
-    as_of: h('input', { type: 'datetime-local' }),
-  };
-  const opener = button({ label: t('filters'), icon: 'filter', 'aria-expanded': 'false' });
-  const clear = h('a', { class: 'button quiet small', href: '#/memories' }, t('search.clear'));
-  const more = h(
-    'div',
-    { class: 'card fields', hidden: true },
-    FILTERS.map((name) => field(t(name), inputs[name], name === 'as_of' ? { hint: t('as_of.hint') } : {})),
-  );
-  const open = (on) => {
-    more.hidden = !on;
-    opener.setAttribute('aria-expanded', on);
-  };
-  opener.addEventListener('click', () => open(more.hidden));
-  const values = () => Object.fromEntries(FILTERS.map((name) => [name, inputs[name].value.trim()]));
-  const node = h(
-    'form',
-    { class: 'stack', role: 'search' },
-    h(
-      'div',
-      { class: 'search' },
-      h('div', { class: 'box' }, icon('search'), query, h('kbd', { 'aria-hidden': 'true' }, '/')),
-      h('button', { class: 'button primary', type: 'submit' }, t('search.go')),
-      opener,
-    ),
-    more,
-  );
-  node.addEventListener('submit', (event) => {
-    event.preventDefault();
-    const tab = query.value.trim() ? null : new URLSearchParams(location.hash.split('?')[1] ?? '').get('tab');
-    app.go('memories', { q: query.value.trim(), ...values(), tab });
-  });
-  const take = (said) => {
-    query.value = said.get('q') ?? '';
-    FILTERS.forEach((name) => (inputs[name].value = said.get(name) ?? ''));
-    const used = FILTERS.filter((name) => inputs[name].value).length;
-    opener.lastChild.textContent = used ? t('filters.count', { count: used }) : t('filters');
-    // On a phone the open filters would push every answer off the screen.
-    if (used && innerWidth > 620) open(true);
-    clear.hidden = !query.value && !used;
-    node.firstChild.append(clear);
-    return { q: query.value, ...values() };
-  };
-  return { node, take, filters: values, focus: () => query.focus() };
-}
-
-async function recall(list, app, wanted, least = MIN_RELEVANCE) {
-  const { q, kind, speaker, session, as_of: moment } = wanted;
-  replace(list, skeleton(4, 'block'));
-  const asked = { query: q, limit: FOUND, language: language(), min_relevance: least };
-  if (kind) asked.kinds = kindsOf(kind);
-  if (speaker) asked.speaker = speaker;
-  if (session) asked.session = session;
-  if (moment) asked.as_of = new Date(moment).toISOString();
-  try {
-    const { hits, why } = await app.api.post('/v1/recall', asked, app.signal);
-    const everything = least > 0 && hits.length < FOUND && moreButton(() => recall(list, app, wanted, 0), t('everything'));
-    replace(
-      list,
-      moment && notice('plain', t('as_of.note', { time: format.dateTime(asked.as_of) })),
-      hits.length
-        ? [h('p', { class: 'muted', role: 'status' }, t('found', { count: hits.length })), hits.map((hit, at) => card(hit, { why: why[at] })), everything]
-        : h('div', { role: 'status' }, empty({ icon: 'search', title: t('missed.title'), text: t('missed.text'), action: everything })),
-    );
-  } catch (error) {
-    if (error.name !== 'AbortError') replace(list, problem(error, () => recall(list, app, wanted, least)));
-  }
-}
-
-const kindsOf = (text) => text.split(/[\s,，、]+/).filter(Boolean).map(kindTyped);
-
-// The filters as the list takes them; null when there are none.
-function filterOf({ kind, speaker, session }) {
-  const inner = (name, value) => ({ $path: ['memwell', name], $eq: value });
-  const all = [kind && { '@kind': { $in: kindsOf(kind) } }, speaker && inner('speaker', speaker), session && inner('session', session)].filter(Boolean);
-  return all.length ? JSON.stringify(all.length > 1 ? { $and: all } : all[0]) : null;
-}
-
-async function listed(list, app, given, cursor = null) {
-  const { asked, forgotten, known, changed } = given;
-  const where = filterOf(asked);
-  if (!cursor) replace(list, skeleton(5, 'block'));
-  try {
-    const page = await app.api.get('/v1/memories', { limit: PAGE, cursor, forgotten: forgotten || null, where }, app.signal);
-    page.items.forEach((one) => known.set(one.id, one));
-    const cards = page.items.map((one) => card(one, { back: forgotten && backButton(app, one, changed) }));
-    if (!cursor) replace(list, asked.as_of && notice('plain', t('as_of.needs')), cards.length ? cards : nothing(app, forgotten, where));
-    else list.lastChild.replaceWith(...cards);
-    if (page.next) list.append(moreButton(() => listed(list, app, given, page.next)));
-    if (cursor) cards[0]?.querySelector('.text').focus({ preventScroll: true });
-  } catch (error) {
-    if (error.name !== 'AbortError') replace(list, problem(error, () => listed(list, app, given)));
-  }
-}
-
-function moreButton(work, label = shellT('more')) {
-  const made = button({ label });
-  made.addEventListener('click', () => busy(made, work));
-  return h('div', { class: 'row' }, made);
-}
-
-function nothing(app, forgotten, where) {
-  if (where) return empty({ icon: 'filter', title: t('filtered.title'), text: t('filtered.text') });
-  if (forgotten) return empty({ icon: 'undo', title: t('forgotten.none.title'), text: t('forgotten.none.text') });
-  const action = app.can('write') && h('a', { class: 'button primary', href: '#/start' }, t('none.action'));
-  return empty({ icon: 'memories', title: t('none.title'), text: t('none.text'), action });
-}
-
-function backButton(app, memory, changed) {
-  const made = button({ label: t('back'), icon: 'undo', small: true });
-  made.addEventListener('click', async () => {
-    try {
-      await app.api.act(`/v1/memories/${encodeURIComponent(memory.id)}/undo`);
-      app.toast(t('restored'));
-      changed(memory.id);
-    } catch (error) {
-      app.failed(error);
-    }
-  });
-  return app.gated(made, 'write');
-}
-
-function card(memory, { why, back } = {}) {
-  const open = () => {
-    const query = location.hash.split('?')[1];
-    location.hash = `#/memories/${encodeURIComponent(memory.id)}${query ? `?${query}` : ''}`;
-  };
-  return h(
-    'article',
-    { class: `memory${why === undefined ? '' : ' hit'}`, data: { id: memory.id } },
-    h('button', { type: 'button', class: 'text', onclick: open }, memory.text),
-    meta(memory, why !== undefined),
-    back && h('div', { class: 'row' }, back),
-    why !== undefined && explained(memory, why),
-  );
-}
-
-function explained(memory, why) {
-  return h(
-    'div',
-    { class: 'explained' },
-    h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why),
-    signalBars(memory.signals, { ...memory, why }),
-  );
-}
-
-export function meta(memory, scored = false) {
-  return h(
-    'div',
-    { class: 'meta' },
-    scored && h('span', { class: 'score' }, t('relevance', { share: format.percent(memory.relevance) })),
-    scored && h('span', {}, t('score', { score: format.exact(memory.score) })),
-    h('time', { datetime: memory.time, title: format.dateTime(memory.time, true) }, format.ago(memory.time)),
-    memory.speaker && h('span', {}, speakerName(memory.speaker)),
-    memory.session && h('span', {}, memory.session),
-    memory.kind !== 'memory' && badge(kindName(memory.kind)),
-    importance(memory.importance),
-    memory.pinned && h('span', { class: 'badge accent' }, icon('pin', 13), t('pinned')),
-    (memory.flags ?? []).filter((flag) => flag !== 'superseded').map((flag) => badge(flag, 'warn')),
-    memory.superseded_by && h('a', { class: 'badge warn', href: `#/memories/${encodeURIComponent(memory.superseded_by)}`, title: t('superseded.hint') }, t('superseded')),
-    memory.evidence?.length > 0 && h('span', { class: 'row', title: t('evidence') }, icon('link', 14), String(memory.evidence.length)),
-  );
-}
-
-function importance(value) {
-  const told = t('importance', { value: format.number(value, 2) });
-  return h(
-    'span',
-    { class: 'weight', title: told },
-    svg(
-      'svg',
-      { role: 'img', 'aria-label': told },
-      svg('rect', { class: 'track', width: '100%', height: 6, rx: 3 }),
-      svg('rect', { class: 'bar-for', width: `${100 * Math.min(Math.max(value, 0), 1)}%`, height: 6, rx: 3 }),
-    ),
-  );
-}

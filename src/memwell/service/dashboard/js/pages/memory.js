@@ -10,8 +10,8 @@ import words from '../words/memories.js';
 
 const t = speaking(words);
 
-// `forgotten` is a memory as the list of the forgotten has it: the service shows it nowhere else.
-export function openMemory(app, id, { forgotten = null, onchange = () => {}, onclose = () => {} } = {}) {
+// `forgotten` is a memory as the list of the forgotten has it: the service shows it nowhere else. `hit` is one as it was found.
+export function openMemory(app, id, { forgotten = null, hit = null, onchange = () => {}, onclose = () => {} } = {}) {
   const body = h('div', { class: 'stack' }, skeleton(6));
   const drawer = dialog({ title: t('detail'), kind: 'drawer', closing: shellT('close'), onclose }, body);
   if (forgotten) fillForgotten(forgotten);
@@ -39,9 +39,9 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
     replace(body, problem(missing), h('p', { class: 'muted' }, t('gone.text')), h('div', { class: 'row' }, backControl()));
   }
 
-  function backControl() {
+  function backControl(version = null) {
     const control = button({ label: t('back'), icon: 'undo', small: true });
-    control.addEventListener('click', () => busy(control, bringBack));
+    control.addEventListener('click', () => busy(control, () => bringBack(version)));
     return app.gated(control, 'write');
   }
 
@@ -50,7 +50,7 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
       body,
       h('div', { class: 'notice warn' }, icon('undo'), h('p', {}, t('forgotten.note'))),
       h('p', { class: 'full-text', translate: 'no' }, memory.text),
-      h('div', { class: 'row' }, backControl()),
+      h('div', { class: 'row' }, backControl(memory.version)),
       app.lacking('write'),
       details(memory),
       erasing(),
@@ -65,7 +65,7 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
       app.lacking('write'),
       details(memory),
       memory.evidence?.length > 0 && section(t('evidence'), evidence(memory.evidence)),
-      Object.keys(memory.signals ?? {}).length > 0 && section(t('why'), signalBars(memory.signals, memory)),
+      hit && section(t('why'), h('p', { class: 'why' }, hit.why), signalBars(hit.signals, hit)),
       Object.keys(memory.metadata ?? {}).length > 0 && section(t('metadata'), h('pre', { class: 'code' }, JSON.stringify(memory.metadata, null, 2))),
       section(t('versions'), undoing(memory, versions), history(memory, versions)),
       hiddenUpTo(memory, versions) >= 0 && notice('warn', h('p', {}, t('secret.kept'))),
@@ -78,7 +78,7 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
     if (!versions.length) return null;
     const last = versions.at(-1);
     const control = button({ label: t('undo.last'), icon: 'undo', small: true, title: reasonOf(last, versions.length - 1, memory, versions) });
-    const work = () => change(control, () => app.api.act(path`/v1/memories/${id}/undo`), t('undone'));
+    const work = () => change(control, () => undo(memory.version), t('undone'));
     control.addEventListener('click', () => (hiddenUpTo(memory, versions) === versions.length - 1 ? sure(t('undo.secret'), t('undo.last'), work) : work()));
     return h('div', { class: 'row' }, app.gated(control, 'write'), h('span', { class: 'muted small' }, reasonOf(last, versions.length - 1, memory, versions)));
   }
@@ -88,11 +88,14 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
     const asking = dialog({ title: label, closing: shellT('close') }, h('p', {}, text), h('div', { class: 'row' }, go, button({ label: shellT('cancel'), onclick: () => asking.close() })));
   }
 
-  // Every change: do it, say it, show what is there now. `undo` offers the way back.
-  async function change(control, work, said, { undo, close } = {}) {
+  // A change is taken back as long as nothing came after it: `version` is the one that it made.
+  const undo = (version) => app.api.post(path`/v1/memories/${id}/undo`, { version });
+
+  // Every change: do it, say it, show what is there now. `after` tells the version that was made, and offers the way back.
+  async function change(control, work, said, { after, close } = {}) {
     try {
       const result = await busy(control, work);
-      app.toast(typeof said === 'function' ? said(result) : said, undo && { action: shellT('undo'), onaction: () => bringBack() });
+      app.toast(typeof said === 'function' ? said(result) : said, after && { action: shellT('undo'), onaction: () => bringBack(after(result)) });
       onchange();
       if (close) drawer.close();
       else await load();
@@ -101,9 +104,9 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
     }
   }
 
-  async function bringBack() {
+  async function bringBack(version = null) {
     try {
-      await app.api.act(path`/v1/memories/${id}/undo`);
+      await undo(version);
       app.toast(t('restored'));
       onchange();
       if (drawer.isConnected) await load();
@@ -115,16 +118,16 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
   function actions(memory) {
     const pin = button({ label: memory.pinned ? t('unpin') : t('pin'), icon: 'pin', small: true, title: t('pin.hint'), 'aria-pressed': String(memory.pinned) });
     pin.addEventListener('click', () =>
-      change(pin, () => app.api.post(path`/v1/memories/${id}/pin`, { pinned: !memory.pinned }), memory.pinned ? t('unpin') : t('pinned')),
+      change(pin, () => app.api.post(path`/v1/memories/${id}/pin`, { pinned: !memory.pinned }), memory.pinned ? t('unpinned') : t('pinned'), { after: (changed) => changed.version }),
     );
     const edit = button({ label: t('edit'), icon: 'edit', small: true, onclick: () => editing(memory) });
     const forget = button({ label: t('forget'), icon: 'trash', small: true });
     forget.addEventListener('click', () =>
-      change(forget, () => app.api.delete(path`/v1/memories/${id}`), t('forgot'), { undo: true, close: true }),
+      change(forget, () => app.api.delete(path`/v1/memories/${id}`), t('forgot'), { after: () => memory.version + 1, close: true }),
     );
     const votes = [true, false].map((useful) => {
       const vote = button({ label: t(useful ? 'useful' : 'useless'), icon: useful ? 'up' : 'down', small: true });
-      vote.addEventListener('click', () => change(vote, () => app.api.post(path`/v1/memories/${id}/feedback`, { useful }), t('thanks')));
+      vote.addEventListener('click', () => change(vote, () => app.api.post(path`/v1/memories/${id}/feedback`, { useful }), t('thanks'), { after: (changed) => changed.version }));
       return vote;
     });
     return h('div', { class: 'row' }, [pin, edit, forget, ...votes].map((control) => app.gated(control, 'write')));
@@ -147,7 +150,7 @@ export function openMemory(app, id, { forgotten = null, onchange = () => {}, onc
       if (text.value !== memory.text) changes.text = text.value;
       if (weight.value && Number(weight.value).toFixed(2) !== memory.importance?.toFixed(2)) changes.importance = Number(weight.value);
       if (!Object.keys(changes).length) return load();
-      change(save, () => app.api.patch(path`/v1/memories/${id}`, changes), t('edit.saved'), { undo: true });
+      change(save, () => app.api.patch(path`/v1/memories/${id}`, changes), t('edit.saved'), { after: (changed) => changed.version });
     });
     replace(body, form);
     text.focus();

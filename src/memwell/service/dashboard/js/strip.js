@@ -1,8 +1,8 @@
-// A strip of time: how much was said when, to be zoomed by dragging, by buttons and by the keyboard.
-import * as format from '../format.js';
-import { locale, speaking } from '../language.js';
-import { button, h, replace, svg } from '../parts.js';
-import words from '../words/timeline.js';
+// A strip of time: how much was said when, counted by the service, to be zoomed by dragging, by buttons and by the keyboard.
+import * as format from './format.js';
+import { locale, speaking } from './language.js';
+import { button, h, replace, svg } from './parts.js';
+import words from './words/strip.js';
 
 const t = speaking(words);
 const HEIGHT = 150;
@@ -14,14 +14,16 @@ const DAY = 24 * HOUR;
 // How wide a tick may be: from hours to years, whatever leaves room for its name.
 const STEPS = [[HOUR, 'hour'], [3 * HOUR, 'hour'], [6 * HOUR, 'hour'], [DAY, 'day'], [2 * DAY, 'day'], [7 * DAY, 'day'], [30.44 * DAY, 'month'], [91.3 * DAY, 'month'], [365.25 * DAY, 'year'], [5 * 365.25 * DAY, 'year']];
 
-export function strip({ app, events, onrange }) {
+// `first` is the activity of the whole time, `ask({ since, until, steps })` that of a part; `marks` are [{ kind, at }].
+export function strip({ app, first, marks, ask, onrange }) {
   const range = svg('rect', { class: 'picked', y: 0, height: HEIGHT - FOOT, width: 0 });
   const drawing = svg('g', {});
   const picture = svg('svg', { class: 'strip', role: 'group', tabindex: 0, 'aria-label': t('strip.label') }, drawing, range);
   const label = h('span', { class: 'number', role: 'status' });
-  let all = events;
-  let [least, most] = ends(all);
+  const [least, most] = ends(first);
   let view = [least, most];
+  let counted = { from: Date.parse(first.since), to: Date.parse(first.until), counts: first.counts };
+  let asked = 0;
 
   const control = (key, name, work) => button({ label: t(key), small: true, text: false, icon: name, onclick: work });
   const tools = h(
@@ -50,7 +52,19 @@ export function strip({ app, events, onrange }) {
     const middle = (from + to) / 2;
     view = [middle - width / 2, middle + width / 2];
     draw();
+    count();
     onrange(...view);
+  }
+
+  // The bars of a closer look are counted again; until then those of before stand in their place.
+  async function count() {
+    const number = (asked += 1);
+    const [from, to] = view;
+    const found = await ask({ since: new Date(from).toISOString(), until: new Date(to).toISOString(), steps: BARS }).catch(() => null);
+    if (!found || number !== asked) return;
+    counted = { from, to, counts: found.counts };
+    picture.dataset.total = found.total;
+    draw();
   }
 
   function zoom(by, at = (view[0] + view[1]) / 2) {
@@ -74,7 +88,7 @@ export function strip({ app, events, onrange }) {
     picture.dataset.to = String(Math.round(view[1]));
     label.textContent = t('range', { from: format.date(view[0]), to: format.date(view[1]) });
     const place = (time) => ((time - view[0]) / (view[1] - view[0])) * width;
-    replace(drawing, ticks(view, width, place), columns(all, view, width), marks(all, view, place), svg('line', { class: 'axis', x1: 0, x2: width, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }));
+    replace(drawing, ticks(view, width, place), columns(counted, place), spots(marks, view, place), svg('line', { class: 'axis', x1: 0, x2: width, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }));
   }
 
   picture.addEventListener('keydown', (event) => {
@@ -94,17 +108,11 @@ export function strip({ app, events, onrange }) {
   return {
     node,
     start: () => (watch.observe(picture), set(least, most)),
-    update: (more) => {
-      all = more;
-      [least, most] = ends(all);
-      set(least, most);
-    },
   };
 }
 
-function ends(events) {
-  // They are sorted, the newest first.
-  const [from, to] = [events.at(-1).at, events[0].at];
+function ends({ since, until }) {
+  const [from, to] = [Date.parse(since), Date.parse(until)];
   const edge = Math.max((to - from) * 0.02, HOUR);
   return [from - edge, to + edge];
 }
@@ -133,27 +141,23 @@ function dragged(picture, range, picked) {
   picture.addEventListener('pointercancel', end);
 }
 
-function columns(events, [from, to], width) {
-  const number = Math.max(Math.min(BARS, Math.floor(width / 7)), 12);
-  const counts = new Array(number).fill(0);
-  for (const event of events) {
-    if (event.kind === 'said' && event.at >= from && event.at < to) counts[Math.floor(((event.at - from) / (to - from)) * number)] += 1;
-  }
+function columns({ from, to, counts }, place) {
   const high = Math.max(...counts, 1);
   const room = HEIGHT - FOOT - LANES - 6;
+  const step = (to - from) / (counts.length || 1);
   return counts.map((value, at) => {
     if (!value) return null;
     const tall = Math.max((value / high) * room, 3);
-    const begin = from + (at / number) * (to - from);
-    return svg('rect', { class: 'e-said', x: (at * width) / number + 1, width: Math.max(width / number - 2, 1), y: HEIGHT - FOOT - tall, height: tall, rx: 2 }, svg('title', {}, t('column', { date: format.dateTime(begin), count: value })));
+    const [left, right] = [place(from + at * step), place(from + (at + 1) * step)];
+    return svg('rect', { class: 'e-said', x: left + 0.5, width: Math.max(right - left - 1, 1), y: HEIGHT - FOOT - tall, height: tall, rx: 2 }, svg('title', {}, t('column', { date: format.dateTime(from + at * step), count: value })));
   });
 }
 
-function marks(events, [from, to], place) {
-  return events
-    .filter((event) => event.kind !== 'said' && event.at >= from && event.at <= to)
+function spots(marks, [from, to], place) {
+  return marks
+    .filter((mark) => mark.at >= from && mark.at <= to)
     .slice(0, 400)
-    .map((event) => svg('circle', { class: `e-${event.kind}`, cx: place(event.at), cy: event.kind === 'began' ? 7 : 19, r: 4 }, svg('title', {}, `${t(event.kind)} · ${format.date(event.at)}`)));
+    .map((mark) => svg('circle', { class: `e-${mark.kind}`, cx: place(mark.at), cy: mark.kind === 'began' ? 7 : 19, r: 4 }, svg('title', {}, `${t(mark.kind)} · ${format.date(mark.at)}`)));
 }
 
 function ticks([from, to], width, place) {

@@ -212,7 +212,7 @@ def _sorted(held: HeldSnapshot, rows: Rows, sort: str, descending: bool) -> Rows
         order = sorted(range(len(names)), key=lambda at: (not names[at], names[at]))
         ranks = np.empty(len(names), np.int64)
         ranks[order] = np.arange(len(names))
-        column = ranks[places] if len(names) else column
+        column = ranks[places] if names else column
     return rows[np.lexsort((times, -column if descending else column))]
 
 

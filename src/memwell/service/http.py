@@ -32,6 +32,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memwell._native import counted_bytes
+from memwell._package import VERSION
 from memwell.errors import AccessDenied, Busy, InvalidInput
 from memwell.runtime.wire.codec import Key, Problem, decode, http_problem
 from memwell.runtime.wire.operations import Operation
@@ -47,8 +48,9 @@ SAFE = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "memwell-version": VERSION,
 }
-"""Headers of every answer of the API: it is data, never a page, and not cached."""
+"""Headers of every answer of the API: it is data, never a page, and not cached; and which version answered."""
 
 _SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -538,7 +540,12 @@ _MEDIA_TYPES = {
     "svg": "image/svg+xml",
 }
 _TEXT = "text/plain; charset=utf-8"
-_PLACES = {"/": "index.html", "/index.html": "index.html", "/favicon.ico": "favicon.svg"}
+_PLACES = {
+    "/": "index.html",
+    "/index.html": "index.html",
+    "/docs": "reference.html",
+    "/favicon.ico": "favicon.svg",
+}
 _PREFIX = "/dashboard/"
 _VERSIONED = re.compile(r"([0-9a-f]{16})/(.+)", re.DOTALL).fullmatch
 _FOR_GOOD = "public, max-age=31536000, immutable"
@@ -603,7 +610,7 @@ def page_at(path: str) -> DashboardFile | None:
     if versioned := _VERSIONED(name):
         # A page that was opened before an upgrade still asks under the old digest; it gets what there is now.
         name, kept = versioned[2], _FOR_GOOD if versioned[1] == version() else _ASK_AGAIN
-    return None if name == "index.html" else _dashboard_file(name, kept)
+    return None if name.endswith(".html") else _dashboard_file(name, kept)
 
 
 @cache
@@ -639,7 +646,7 @@ def _dashboard_file(name: str, cache_control: str) -> DashboardFile | None:
 @cache
 def _known_file(name: str, cache_control: str) -> DashboardFile:
     body = _all_files()[name].read_bytes()
-    if name == "index.html":
+    if name.endswith(".html"):
         body = body.replace(b'"dashboard/', b'"dashboard/' + version().encode() + b"/")
     return DashboardFile(body, _MEDIA_TYPES.get(name.rpartition(".")[2], _TEXT), cache_control)
 

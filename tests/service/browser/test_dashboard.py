@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memwell.records import Space
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.http import FOLDER
 from memwell.service.keys import OneTimeLink
 from tests.service.browser.conftest import Visit
@@ -297,6 +298,21 @@ def test_a_newcomer_is_led_to_a_first_memory_in_either_language(visit: Begin) ->
     for name in ("claude-desktop", "claude-code", "cursor", "vscode"):
         shown = here.page.inner_text(f"[data-snippet={name}] pre").replace(here.house.newcomer, "mw_…")
         assert re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:7411", shown) in page
+
+
+def test_the_reference_has_every_operation_and_can_be_searched(visit: Begin) -> None:
+    here = visit()
+    here.page.goto(f"{here.house.address}/docs#recall")
+    here.page.wait_for_selector("article#recall")
+    assert here.page.locator("article").count() == len(OPERATIONS)
+    recall = here.page.inner_text("article#recall")
+    assert "POST/v1/recall" in recall.replace(" ", "")
+    assert "RecalledHitPage" in recall
+    assert "What to look for, in your own words." in recall
+    here.page.click("article#recall details details summary >> nth=0")
+    here.page.wait_for_selector("article#recall details details table")
+    here.page.fill("nav input", "receipt")
+    assert here.page.locator("nav a").all_inner_texts() == ["receipts", "receipt"]
 
 
 def test_the_playground_shows_the_exact_prompt_and_its_receipt(visit: Begin) -> None:

@@ -37,7 +37,7 @@ function audit(body, app) {
   // The last audit is still there for a week: it need not be made again to be seen.
   async function latest() {
     try {
-      const { jobs } = await app.api.get('/v1/jobs', {}, app.signal);
+      const { items: jobs } = await app.api.get('/v1/jobs', {}, app.signal);
       const done = jobs.find((job) => job.action === 'audit' && job.status === 'done' && job.result);
       if (done) tell(done);
       else replace(out, empty({ icon: 'shield', title: t('none.title'), text: t('none.text') }));

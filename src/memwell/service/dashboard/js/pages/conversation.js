@@ -101,7 +101,7 @@ export function reader(root, app, id, { message: wanted, onchange }) {
       const asked = query.value.trim();
       if (!asked) return void replace(results);
       try {
-        const { hits } = await app.api.post(path`/v1/threads/${id}/search`, { query: asked, limit: FOUND }, app.signal);
+        const { items: hits } = await app.api.post(path`/v1/threads/${id}/search`, { query: asked, limit: FOUND }, app.signal);
         replace(results, found(hits, asked));
       } catch (error) {
         if (error.name !== 'AbortError') replace(results, problem(error));

@@ -16,7 +16,7 @@ export function data(body, app) {
 
   async function recent() {
     try {
-      const { jobs: all } = await app.api.get('/v1/jobs', {}, app.signal);
+      const { items: all } = await app.api.get('/v1/jobs', {}, app.signal);
       replace(jobs, h('h2', {}, t('jobs')), all.length ? listed(app, all.slice(0, 15)) : h('p', { class: 'muted' }, t('jobs.none')));
     } catch (error) {
       if (error.name !== 'AbortError') replace(jobs, problem(error, recent));

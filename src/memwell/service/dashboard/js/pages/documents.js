@@ -108,7 +108,7 @@ async function take(file, uploads) {
 async function resumed(app, uploads) {
   const mine = [...going].filter(([, one]) => one.key === session.key);
   uploads.prepend(...mine.map(([node]) => node));
-  const { jobs } = await app.api.get('/v1/jobs', {}, app.signal).catch(() => ({ jobs: [] }));
+  const { items: jobs } = await app.api.get('/v1/jobs', {}, app.signal).catch(() => ({ items: [] }));
   const known = new Set([...going.values()].map((one) => one.job));
   for (const job of jobs) {
     const runs = ['upload_document', 'fetch_document'].includes(job.action) && ['waiting', 'running'].includes(job.status);
@@ -232,15 +232,15 @@ function placeOf({ source, title, page, headings = [] }) {
 }
 
 async function passages(app, query, signal) {
-  const { passages: found, why, places } = await app.api.post('/v1/documents/recall', { query, limit: PASSAGES, language: language() }, signal);
+  const { items: found } = await app.api.post('/v1/documents/recall', { query, limit: PASSAGES, language: language() }, signal);
   if (!found.length) return empty({ icon: 'search', title: t('missed'), text: t('missed.text') });
-  return found.map((one, at) =>
+  return found.map((one) =>
     h(
       'article',
       { class: 'memory hit' },
       h('button', { type: 'button', class: 'text', onclick: () => openDocument(app, { id: one.citation.document }, one.citation) }, marked(one.text.replace(/\n{2,}/g, '\n'), query)),
-      h('div', { class: 'meta' }, h('span', { class: 'score' }, format.exact(one.score)), own(places[at]), (one.flags ?? []).map((flag) => badge(flag, 'warn'))),
-      h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(one.signals, { why: why[at] })),
+      h('div', { class: 'meta' }, h('span', { class: 'score' }, format.exact(one.score)), own(one.place), (one.flags ?? []).map((flag) => badge(flag, 'warn'))),
+      h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), one.why), signalBars(one.signals, { why: one.why })),
     ),
   );
 }

@@ -27,7 +27,7 @@ export function egoGraph({ app, name, facts, subjects }) {
     else {
       const found = await app.api.get('/v1/graph', { start: node.name, depth: 1, limit: MOST }, app.signal).catch(app.failed);
       if (!found) return;
-      opened.set(node.key, found.edges.map((edge) => edge.fact));
+      opened.set(node.key, found.items.map((edge) => edge.fact));
     }
     draw(node.key);
   }

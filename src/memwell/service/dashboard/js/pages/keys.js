@@ -149,7 +149,7 @@ function revoking(app, key, { mine, last }, load) {
     word: mine || last ? t('revoke.word') : undefined,
     go: t('revoke'),
     work: async () => {
-      await app.api.delete(path`/v1/keys/${key.id}`);
+      await app.api.act(path`/v1/keys/${key.id}/revoke`);
       app.toast(t('revoked'));
       load();
     },

@@ -25,7 +25,7 @@ export function media(body, app) {
 
   async function load() {
     try {
-      const { media: all } = await app.api.get('/v1/media', { limit: ASKED }, app.signal);
+      const { items: all } = await app.api.get('/v1/media', { limit: ASKED }, app.signal);
       form.hidden = !all.length;
       if (all.length) listed(all.reverse(), PAGE);
       else replace(grid, empty({ icon: 'eye', title: t('media.none.title'), text: t('media.none.text') }));
@@ -139,7 +139,7 @@ export function media(body, app) {
       if (!query.value.trim()) return load();
       try {
         const found = await busy(go, () => app.api.post('/v1/media/recall', { query: query.value.trim(), limit: FOUND, language: language() }, app.signal));
-        replace(grid, found.media.length ? h('ul', { class: 'media-grid' }, found.media.map((one, at) => h('li', {}, card(one, found.why[at])))) : empty({ icon: 'search', title: t('missed'), text: t('missed.text') }));
+        replace(grid, found.items.length ? h('ul', { class: 'media-grid' }, found.items.map((one) => h('li', {}, card(one, one.why)))) : empty({ icon: 'search', title: t('missed'), text: t('missed.text') }));
       } catch (error) {
         if (error.name !== 'AbortError') replace(grid, problem(error));
       }

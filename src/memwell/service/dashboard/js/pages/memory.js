@@ -19,7 +19,7 @@ export function openMemory(app, id, { forgotten = null, hit = null, onchange = (
 
   async function load() {
     try {
-      const [memory, { versions }] = await Promise.all([
+      const [memory, { items: versions }] = await Promise.all([
         app.api.get(path`/v1/memories/${id}`, {}, app.signal),
         app.api.get(path`/v1/memories/${id}/versions`, {}, app.signal),
       ]);
@@ -123,7 +123,7 @@ export function openMemory(app, id, { forgotten = null, hit = null, onchange = (
     const edit = button({ label: t('edit'), icon: 'edit', small: true, onclick: () => editing(memory) });
     const forget = button({ label: t('forget'), icon: 'trash', small: true });
     forget.addEventListener('click', () =>
-      change(forget, () => app.api.delete(path`/v1/memories/${id}`), t('forgot'), { after: () => memory.version + 1, close: true }),
+      change(forget, () => app.api.act(path`/v1/memories/${id}/forget`), t('forgot'), { after: () => memory.version + 1, close: true }),
     );
     const votes = [true, false].map((useful) => {
       const vote = button({ label: t(useful ? 'useful' : 'useless'), icon: useful ? 'up' : 'down', small: true });

@@ -37,7 +37,7 @@ export function show(root, app, where) {
 
   async function load(to) {
     try {
-      ({ subjects } = await app.api.get('/v1/profiles', {}, app.signal));
+      ({ items: subjects } = await app.api.get('/v1/profiles', {}, app.signal));
       panes.classList.toggle('bare', !subjects.length);
       draw();
       moved(to);
@@ -90,7 +90,7 @@ async function one(main, app, name, subjects) {
   if (!main.dataset.name || main.dataset.name !== name) replace(main, skeleton(5, 'block'));
   main.dataset.name = name;
   try {
-    const [{ facts }, { edges }] = await Promise.all([
+    const [{ items: facts }, { items: edges }] = await Promise.all([
       app.api.get('/v1/facts/history', { subject: name }, app.signal),
       app.api.get('/v1/graph', { start: name, depth: 1, limit: 60 }, app.signal),
     ]);
@@ -237,7 +237,7 @@ function prompts(app, facts) {
   const ids = new Set(facts.flatMap((fact) => fact.evidence.map((one) => one.record)));
   const box = h('div', {}, skeleton(2));
   const tell = async () => {
-    const { receipts } = await app.api.get('/v1/receipts', { limit: RECEIPTS }, app.signal);
+    const { items: receipts } = await app.api.get('/v1/receipts', { limit: RECEIPTS }, app.signal);
     const used = receipts.map((receipt) => [receipt, (receipt.entered ?? []).filter((one) => one.kind === 'memory' && ids.has(one.id)).map((one) => one.id)]).filter(([, all]) => all.length);
     if (!used.length) return void replace(box, h('p', { class: 'muted' }, t('prompts.none')));
     replace(box, table(['prompt', 'tokens', 'thread', 'memories.used'].map((key) => t(key)), used.slice(0, 20).map(([receipt, all]) => [receipt.now ? h('time', { datetime: receipt.now, title: format.dateTime(receipt.now, true) }, format.ago(receipt.now)) : receipt.id, format.number(receipt.tokens), own(receipt.thread ?? ''), evidence(app, all)]), { label: t('prompts') }));

@@ -31,7 +31,7 @@ function options(app) {
   return [
     budget(),
     suggested('thread', app, '/v1/threads', (page) => page.items.map((one) => one.thread.id)),
-    suggested('profile', app, '/v1/profiles', (found) => found.subjects.map((one) => one.name)),
+    suggested('profile', app, '/v1/profiles', (found) => found.items.map((one) => one.name)),
     field(t('system'), kept(h('textarea', { rows: 2 }), 'system'), { hint: t('system.hint') }),
     documents(),
   ];
@@ -75,8 +75,8 @@ function suggested(name, app, from, pick) {
 // The names of the passages that the question finds: a receipt has only their numbers.
 async function lookedUp(app, query) {
   if (!typed.documents || !query.trim()) return new Map();
-  const { passages, places } = await app.api.post('/v1/documents/recall', { query, limit: LOOKED_UP, language: language() }, app.signal).catch(() => ({ passages: [], places: [] }));
-  return new Map(passages.map((one, at) => [one.id, { place: places[at], text: one.text }]));
+  const { items } = await app.api.post('/v1/documents/recall', { query, limit: LOOKED_UP, language: language() }, app.signal).catch(() => ({ items: [] }));
+  return new Map(items.map((one) => [one.id, { place: one.place, text: one.text }]));
 }
 
 async function make(out, app, query) {

@@ -17,8 +17,8 @@ export async function recalled({ app, list, count, query, known }) {
   const question = query.get('q');
   const asked = { query: question, limit: FOUND, language: language(), min_relevance: 0, ...narrowedRecall(query) };
   replace(list, skeleton(8));
-  const { hits, why } = await app.api.post('/v1/recall', asked, app.signal);
-  hits.forEach((hit, at) => known.set(hit.id, { ...hit, why: why[at] }));
+  const { items: hits } = await app.api.post('/v1/recall', asked, app.signal);
+  hits.forEach((hit) => known.set(hit.id, hit));
   const relevant = hits.filter((hit) => hit.relevance >= MIN_RELEVANCE);
   const rest = hits.filter((hit) => hit.relevance < MIN_RELEVANCE);
   count.textContent = t('found', { count: relevant.length });

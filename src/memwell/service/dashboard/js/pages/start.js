@@ -62,15 +62,15 @@ function tell(app) {
 
 function ask(app, query) {
   return step('ask', field(t('ask.title'), query, { bare: true }), async () => {
-    const { hits, why } = await app.api.post('/v1/recall', { query: query.value, limit: 3, language: language(), min_relevance: MIN_RELEVANCE }, app.signal);
+    const { items: hits } = await app.api.post('/v1/recall', { query: query.value, limit: 3, language: language(), min_relevance: MIN_RELEVANCE }, app.signal);
     if (!hits.length) return h('p', {}, t('ask.none'));
-    return hits.map((hit, at) =>
+    return hits.map((hit) =>
       h(
         'article',
         { class: 'memory hit' },
         h('p', {}, hit.text),
         h('p', { class: 'muted small score' }, format.exact(hit.score)),
-        h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(hit.signals, { ...hit, why: why[at] })),
+        h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), hit.why), signalBars(hit.signals, hit)),
       ),
     );
   });

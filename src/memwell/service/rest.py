@@ -508,11 +508,32 @@ def _start_job(call: Call) -> Job:
     return call.service.jobs.repeat(call.memory, call.route.name, {})
 
 
+@handles("compress", "reflect")
+def _start_merging(call: Call, asked: Any) -> Job:
+    call.log()
+    return call.service.jobs.repeat(call.memory, call.route.name, asked)
+
+
+@repeated("compress", table.OPERATIONS["compress"].takes)
+def _compress(memory: Engine, asked: Any) -> Work:
+    return lambda report: _as_result(table.OPERATIONS["compress"].run(memory, {}, asked))
+
+
+@repeated("reflect", table.OPERATIONS["reflect"].takes)
+def _reflect(memory: Engine, asked: Any) -> Work:
+    # A result is kept for days: it has no text of a memory.
+    return lambda report: {"ids": [one.id for one in table.OPERATIONS["reflect"].run(memory, {}, asked)]}
+
+
+def _as_result(made: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", msgspec.to_builtins(made))
+
+
 @repeated("flush", dict)
 def _flush(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
         memory.flush(report.stage("flush"))
-        return cast("dict[str, Any]", msgspec.to_builtins(memory.pending()))
+        return _as_result(memory.pending())
 
     return work
 
@@ -530,7 +551,7 @@ def audited(found: AuditReport) -> dict[str, Any]:
     listed = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
     fields = {"records": listed.records, "problems": listed.problems, "plan": listed.plan}
     more = {"counts": found.counts, "left_out": len(found.problems) - len(listed.problems)}
-    return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
+    return _as_result({**fields, **more})
 
 
 def _without_texts(problem: AuditProblem) -> AuditProblem:

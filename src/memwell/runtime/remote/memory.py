@@ -36,6 +36,7 @@ from memwell.knowledge.ingest import Refused as RefusedSource
 from memwell.longterm.audit import Action, AuditReport, Repaired, Rules
 from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
+from memwell.longterm.consolidation import Compression
 from memwell.longterm.facts import Facts
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.media import (
@@ -386,9 +387,7 @@ class RemoteMemory(Closing, Remote):
     feedback, afeedback = called("feedback", Engine.feedback)
     forget, aforget = called("forget", Engine.forget)
     undo, aundo = called("undo", Engine.undo)
-    compress, acompress = called("compress", Engine.compress)
     merge, amerge = called("merge", Engine.merge)
-    reflect, areflect = called("reflect", Engine.reflect)
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
         """Forget what a policy names, or only say what it would forget."""
@@ -433,6 +432,28 @@ class RemoteMemory(Closing, Remote):
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
         job = finished(self._connection, self._connection.call("audit"), progress and (lambda done, of: progress(done)))
         return result_of(job, AuditReport)
+
+    def compress(
+        self, *, threshold: float = 0.85, where: FilterLike | None = None, dry_run: bool = False
+    ) -> Compression:
+        """As ``Engine.compress``."""
+        asked = {"threshold": threshold, "where": where, "dry_run": dry_run}
+        return result_of(self._merging("compress", asked), Compression)
+
+    def reflect(
+        self,
+        *,
+        least: int = 3,
+        most: int = 10,
+        where: FilterLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> list[Recalled]:
+        """As ``Engine.reflect``."""
+        job = self._merging("reflect", {"least": least, "most": most, "where": where, "metadata": metadata})
+        return [self.get(id_) for id_ in result_of(job, table.IDS.gives).ids]
+
+    def _merging(self, name: str, asked: Mapping[str, Any]) -> table.Job:
+        return finished(self._connection, self._connection.call(name, table.OPERATIONS[name].request(asked)))
 
     def repair(self, actions: list[Action]) -> Repaired:
         """As ``Engine.repair``, without the texts of the steps that were skipped."""
@@ -507,6 +528,8 @@ class RemoteMemory(Closing, Remote):
     aerase_all = asyncify(erase_all)
     aflush = asyncify(flush)
     aaudit = asyncify(audit)
+    acompress = asyncify(compress)
+    areflect = asyncify(reflect)
     arepair = asyncify(repair)
     aexport = asyncify(export)
     aimport_file = asyncify(import_file)

@@ -98,6 +98,10 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     match value:
         case {"$ref": str(where)}:
             return {**value, "$ref": _REFERENCE.format(name=names[where.rsplit("/", 1)[-1]])}
+        case {"anyOf": which, "discriminator": told, **rest}:
+            # Exactly one, by its tag: generators of clients make a union of that, and of anyOf a mixture.
+            targets = {tag: _REFERENCE.format(name=names[to.rsplit("/", 1)[-1]]) for tag, to in told["mapping"].items()}
+            return {**rest, "oneOf": _renamed(which, names), "discriminator": {**told, "mapping": targets}}
         case {"schemas": schemas}:
             renamed = {names[name]: {**_renamed(one, names), "title": names[name]} for name, one in schemas.items()}
             return {**value, "schemas": renamed}

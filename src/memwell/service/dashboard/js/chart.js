@@ -103,14 +103,20 @@ function options(plot, legend, told, paths) {
         fill: one.solid ? colourOf(plot, one.colour) : one.area ? faded(colourOf(plot, one.colour)) : undefined,
         width: one.bars ? 0 : one.thin ? 1.2 : 1.8,
         dash: one.thin ? [4, 3] : undefined,
-        spanGaps: true,
-        // A store that is new has few figures: a line alone would hardly be seen.
+        // Where nothing was measured there is no line.
+        spanGaps: false,
         paths: one.bars ? paths.bars({ size: [0.5, 22, 3], align: one.bars }) : undefined,
-        points: { show: !one.bars && one.values.filter((value) => value != null).length < FEW, size: 6 },
+        points: { show: !one.bars, size: 5, filter: () => lonely(one.values) },
       })),
     ],
     hooks: { setCursor: [(self) => showLegend(legend, told, self.cursor.idx)] },
   };
+}
+
+// The figures without a neighbour: no line goes through them, so they are dots.
+function lonely(values) {
+  const places = values.map((value, at) => (value == null ? -1 : at)).filter((at) => at >= 0);
+  return places.length < FEW ? places : places.filter((at) => values[at - 1] == null && values[at + 1] == null);
 }
 
 function padded(least, most, times) {

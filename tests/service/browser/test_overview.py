@@ -1,0 +1,119 @@
+"""The overview: what was learnt, what was asked and how well it was answered, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from memwell.errors import FileError
+from memwell.records import Space
+from memwell.service.jobs import Report
+from tests.service.browser.conftest import House, Visit
+from tests.service.waiting import until
+
+Begin = Callable[..., Visit]
+SPACE = Space("acme", "seen")
+
+
+@pytest.fixture(scope="module")
+def seen(house: House) -> str:
+    """The key of a space that was asked three times, once in vain, and holds a contradiction and a failed job."""
+    memory = house.service.memory_of(SPACE)
+    memory.remember("The printer is on the third floor.", speaker="Ann", id="printer")
+    memory.remember("My birthday is on 3 May 1990.", speaker="Dora", id="third")
+    memory.remember("My birthday is on 4 June 1991.", speaker="Dora", id="fourth")
+    memory.flush()
+
+    def fails(report: Report) -> None:
+        raise FileError("the disk of the export is full")
+
+    job = house.service.jobs.start(SPACE, "export", fails)
+    assert until(lambda: house.service.jobs.get(SPACE, job.id).status == "failed")
+    _, token = house.service.keys.create("seen", space=SPACE, scopes=["read", "write"])
+    return token
+
+
+def _asked(here: Visit, token: str) -> None:
+    for query in ("where is the printer?", "when is Dora's birthday?", "hunter2"):
+        answer = here.page.request.post(
+            f"{here.house.address}/v1/recall", headers={"Authorization": f"Bearer {token}"}, data={"query": query}
+        )
+        assert answer.ok
+
+
+def test_the_overview_answers_three_questions(visit: Begin, seen: str) -> None:
+    here = visit()
+    _asked(here, seen)
+    here.enter("/overview", key=seen)
+    here.settle()
+    assert here.page.locator(".question > h2").all_inner_texts() == [
+        "What was learnt?", "What was asked, and how well was it answered?", "What needs attention?",
+    ]  # fmt: skip
+    assert "The printer is on the third floor." in here.page.inner_text("[data-part=learnt]")
+    tiles = dict(
+        zip(
+            here.page.locator("[data-part=asked] dt").all_inner_texts(),
+            here.page.locator("[data-part=asked] dd:nth-child(2)").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert tiles["Empty answers"] == "33.3%"
+    assert tiles["Recalls"] == "3"
+    assert 0 < int(tiles["Relevance"].rstrip("%")) <= 100
+
+
+def test_a_contradiction_and_a_failed_job_are_told_in_words(visit: Begin, seen: str) -> None:
+    """With the texts of both sides, not their ids."""
+    here = visit()
+    here.enter("/overview", key=seen)
+    clash = here.page.locator("[data-need=contradictions] li", has_text="4 June 1991")
+    clash.get_by_text("“My birthday is on 3 May 1990.”").wait_for()
+    assert "Dora" in clash.inner_text()
+    assert "the disk of the export is full" in here.page.inner_text("[data-need=jobs]")
+
+
+def test_what_a_person_asks_on_the_page_is_not_counted_as_an_answer(visit: Begin, seen: str) -> None:
+    here = visit()
+    _asked(here, seen)
+    figures = "key => fetch('v1/figures', { headers: { Authorization: `Bearer ${key}` } }).then(told => told.json())"
+    here.enter("/overview", key=seen)
+    before = here.page.evaluate(figures, seen)["answers"]["count"]
+    here.go("/memories?q=printer")
+    assert here.page.evaluate(figures, seen)["answers"]["count"] == before
+
+
+def test_a_chart_joins_no_points_across_a_gap(visit: Begin) -> None:
+    """A figure without a neighbour is a dot; where nothing was measured there is no line."""
+    here = visit()
+    here.ask("peanuts")
+    here.enter("/overview")
+    here.page.wait_for_selector(".uplot canvas")
+    drawn = here.page.evaluate(
+        """async () => {
+          const { trend } = await import(new URL('dashboard/js/chart.js', document.baseURI).href);
+          const stop = new AbortController();
+          const made = trend({ title: 'x', quiet: '', signal: stop.signal });
+          made.node.style.width = '500px';
+          document.body.append(made.node);
+          const values = Array.from({ length: 60 }, (_, at) => (at < 15 || at >= 45 ? 1 : null));
+          const write = String;
+          await made.update({ span: '1h', times: values.map((_, at) => 1e9 + 60 * at), series: [{ name: 'a', colour: '--c1', write, values }] });
+          await new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50));
+          const canvas = made.node.querySelector('canvas'), pen = canvas.getContext('2d');
+          const line = (from, to) => {
+            const data = pen.getImageData(canvas.width * from, 0, canvas.width * (to - from), canvas.height - 60).data;
+            let coloured = 0;
+            for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && data[at + 1] > data[at] + 40) coloured += 1;
+            return coloured;
+          };
+          const found = [line(0.2, 0.3), line(0.5, 0.6), line(0.85, 0.95)];
+          stop.abort();
+          made.node.remove();
+          return found;
+        }"""
+    )
+    here.errors.clear()  # The browser would rather have been told that pixels are read.
+    assert drawn[0] > 20
+    assert drawn[1] == 0
+    assert drawn[2] > 20

@@ -24,7 +24,7 @@ _TEXTS = """() => {
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
     if (text && parent.checkVisibility() && !parent.closest(
-      '[translate=no], .memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
+      '[translate=no], .memory, .message, pre, code, kbd, .who, .plot, noscript'))
       found.push(text);
   }
   const spoken = [...document.querySelectorAll('[aria-label], [placeholder], [title]')].filter(e => e.checkVisibility());
@@ -272,7 +272,7 @@ def test_the_first_view_is_small_and_the_key_leaves_the_address(visit: Begin) ->
     tools.on("Network.dataReceived", lambda event: plain.append(event["dataLength"]))
     here.ask("peanuts")
     here.enter()
-    here.page.wait_for_selector(".uplot")
+    here.page.wait_for_selector(".plot svg")
     here.settle()
     assert here.house.owner not in here.page.url
     assert len(sent) > 10

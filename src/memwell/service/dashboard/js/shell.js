@@ -35,8 +35,6 @@ function setTheme(name) {
   } catch {
     // Then it holds until the page is closed.
   }
-  // The charts are painted, so they must be told.
-  dispatchEvent(new Event('memwell:theme'));
 }
 
 export function frame({ me, main, onlanguage, onsignout }) {

@@ -211,7 +211,7 @@ def test_a_key_that_ended_is_told_so_and_the_own_one_is_revoked_after_a_word(vis
     here = visit()
     keys = here.house.service.keys
     own, token = keys.create("mine", space=Space("acme", "mine"), scopes=["read", "admin"])
-    here.enter("/keys", key=token)
+    here.enter("/settings?tab=keys", key=token)
     here.page.locator("#keys-list tr", has_text="yours").locator("[aria-label=Revoke]").click()
     assert here.page.locator("dialog button.danger").is_disabled()
     here.page.fill("dialog input", "revoke")

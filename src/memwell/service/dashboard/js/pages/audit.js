@@ -140,7 +140,9 @@ function audit(body, app) {
     const undo = button({ label: shellT('undo'), icon: 'undo', small: true });
     undo.addEventListener('click', async () => {
       try {
-        await busy(undo, () => app.api.act(path`/v1/memories/${record}/undo`, app.signal));
+        // Only the step itself is taken back, and no change that came after it.
+        const version = action.version == null ? null : action.version + 1;
+        await busy(undo, () => app.api.post(path`/v1/memories/${record}/undo`, { version }, app.signal));
         const told = h('span', { class: 'muted small', tabindex: -1 }, t('repaired.undone'));
         undo.replaceWith(told);
         told.focus();

@@ -63,7 +63,9 @@ def test_it_lists_and_counts_what_a_look_at_every_memory_finds(
 
     with memwell.open("memory:", embedder=None) as m:
         everything = _remembered(m, said)
-        found = m.browse(text=word, chosen=chosen, since=first, sort=sort, descending=descending, limit=1000, facets=True)
+        found = m.browse(
+            text=word, chosen=chosen, since=first, sort=sort, descending=descending, limit=1000, facets=True
+        )
         expected = [one for one in everything if fits(one)]
         assert {one.id for one in found.items} == {one.id for one in expected}
         assert found.total == len(expected)

@@ -59,7 +59,7 @@ def reader_of(snapshot: Snapshot, records: dict[str, Record]) -> MemoryReader:
     def metadata() -> Iterator[tuple[int, dict[str, Any]]]:
         return ((numbered(id_), record.metadata) for id_, record in records.items())
 
-    return MemoryReader(lambda numbers: [records[id_] for id_ in numbers], records.values, metadata, lambda: [])
+    return MemoryReader(lambda numbers: [records[id_] for id_ in numbers], records.values, metadata, list)
 
 
 def numbered(id_: str) -> int:

@@ -515,16 +515,11 @@ class Facts:
         return Page(found)
 
     def conflicts(self, subject: str | None = None, *, limit: int | None = None) -> list[Clash]:
-        """The facts that contradict each other instead of following each other: of one subject, or of the space.
-
-        With a ``limit`` it reads on only until it has found so many. Raises ``InvalidInput`` for a limit below 1.
-        """
-        if limit is not None:
-            check_count(limit, "limit", least=1)
+        """The facts that contradict each other instead of following each other, up to ``limit``: of a subject, or of all."""
         everything = (group for _, group in self._statements.groups(BY_SUBJECT))
         groups = map(timeline, everything if subject is None else self._groups_of(subject))
         found = (clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None]))
-        return list(islice(found, limit))
+        return list(islice(found, None if limit is None else check_count(limit, "limit", least=1)))
 
     def walk(
         self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = _MOST_EDGES

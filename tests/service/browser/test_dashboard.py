@@ -376,7 +376,8 @@ _UNNAMED = """() => {
         && !parent.closest('main, nav, header, aside, dialog, [role=status], .skip, noscript, [role=region]'))
       wrong.push('outside of a landmark: ' + walk.currentNode.data.trim().slice(0, 60));
   }
-  for (const e of document.querySelectorAll('img:not([alt]), [role=img]:not([aria-label])')) wrong.push(e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll('img:not([alt]), [role=img]:not([aria-label])'))
+    wrong.push(e.outerHTML.slice(0, 80));
   if (document.querySelectorAll('main').length !== 1) wrong.push('not one main');
   if (document.querySelectorAll('h1').length !== 1) wrong.push('not one h1');
   return wrong;

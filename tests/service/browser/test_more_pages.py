@@ -17,7 +17,8 @@ Begin = Callable[..., Visit]
 
 _PLACES = {
     "/conversations": "Dinner for Ann", "/conversations/dinner": "Which dishes have no peanuts?",
-    "/memories": "I moved to Lisbon.", "/people/Ann": "Lisbon", "/people/小安": "龙井茶", "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
+    "/memories": "I moved to Lisbon.", "/people/Ann": "Lisbon", "/people/小安": "龙井茶",
+    "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
     "/audit": "", "/settings": "", "/settings?tab=keys": "newcomer", "/settings?tab=log": "",
     "/settings?tab=grants": "acme / support", "/spaces": "acme / ann",
 }  # fmt: skip

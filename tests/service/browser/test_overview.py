@@ -94,8 +94,10 @@ def test_a_chart_joins_no_points_across_a_gap(visit: Begin) -> None:
           const made = trend({ title: 'x', quiet: '', signal: stop.signal });
           document.body.append(made.node);
           const values = [1, 2, 3, null, null, 4, null, 5, 6];
-          made.update({ span: '1h', times: values.map((_, at) => 1e9 + 60 * at), series: [{ name: 'a', colour: '--c1', write: String, values }] });
-          const lines = [...made.node.querySelectorAll('[data-series] path')].map(path => path.getAttribute('d').match(/[ML]/g).length);
+          const series = [{ name: 'a', colour: '--c1', write: String, values }];
+          made.update({ span: '1h', times: values.map((_, at) => 1e9 + 60 * at), series });
+          const lines = [...made.node.querySelectorAll('[data-series] path')]
+            .map(path => path.getAttribute('d').match(/[ML]/g).length);
           const dots = made.node.querySelectorAll('[data-series] circle').length;
           stop.abort();
           made.node.remove();

@@ -92,7 +92,11 @@ def test_at_most_thirty_names_are_drawn(visit: Begin, house: House) -> None:
     space = Space("acme", "hub")
     memory = house.service.memory_of(space)
     _, token = house.service.keys.create("hub", space=space, scopes=["read"])
-    cities = [f"{one}{other}burg" for one in ("Kal", "Mor", "Sel", "Tan", "Ver", "Wol") for other in ("a", "e", "i", "o", "u", "y")]
+    cities = [
+        f"{one}{other}burg"
+        for one in ("Kal", "Mor", "Sel", "Tan", "Ver", "Wol")
+        for other in ("a", "e", "i", "o", "u", "y")
+    ]
     memory.remember([f"I visited {city}." for city in cities], speaker="Hub")
     memory.catch_up()
     assert len(memory.facts_about("Hub", relation="visited")) > 30

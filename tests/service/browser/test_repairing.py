@@ -143,12 +143,12 @@ def test_a_page_that_could_not_be_fetched_is_there_when_the_service_is_back(visi
     here.enter()
     down = "**/*"
     here.page.route(down, lambda route: route.abort())
-    here.page.evaluate("location.hash = '#/graph'")
+    here.page.evaluate("location.hash = '#/people'")
     here.page.wait_for_selector("main [role=alert]")
     assert "cannot be reached" in here.page.inner_text("main [role=alert]")
     here.page.unroute(down)
     here.page.click("text=Try again")
-    here.page.wait_for_selector("main[data-shown=graph]")
+    here.page.wait_for_selector("main[data-shown=people]")
     here.settle()
     here.errors.clear()  # What could not be fetched is written down.
 

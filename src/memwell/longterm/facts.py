@@ -515,7 +515,7 @@ class Facts:
         return Page(found)
 
     def conflicts(self, subject: str | None = None, *, limit: int | None = None) -> list[Clash]:
-        """The facts that contradict each other instead of following each other, up to ``limit``: of a subject, or of all."""
+        """The facts that contradict each other instead of following each other, up to ``limit``: of a subject or all."""
         everything = (group for _, group in self._statements.groups(BY_SUBJECT))
         groups = map(timeline, everything if subject is None else self._groups_of(subject))
         found = (clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None]))

@@ -88,6 +88,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "cli/test_secrets.py",
         "service/browser/test_dashboard.py",
         "service/browser/test_memories.py",
+        "service/browser/test_overview.py",
         "service/browser/test_people.py",
         "service/browser/test_repairing.py",
         "service/browser/test_more_pages.py",

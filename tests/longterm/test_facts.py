@@ -1221,3 +1221,14 @@ def test_people_and_pets_are_found_by_every_usual_word(said: Sequence[str], who:
             m.remember(text, time=day(number))
         m.flush()
         assert {one.object for one in m.facts_about(who)} == held
+
+
+def test_conflicts_stop_at_a_limit(facts: Facts) -> None:
+    for number in range(4):
+        for day in (3, 4):
+            claim = Claim(subject=f"Person {number}", relation="birthday", object=f"{day} May 1990")
+            facts.learn([claim], record=f"r{number}-{day}")
+    assert len(facts.conflicts()) == 4
+    assert facts.conflicts(limit=3) == facts.conflicts()[:3]
+    with pytest.raises(InvalidInput):
+        facts.conflicts(limit=0)

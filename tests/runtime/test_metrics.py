@@ -159,6 +159,20 @@ def test_tallies_add_up_before_and_after_they_are_stored(
     assert merged == stored == tally_of(some + others, here + there)
 
 
+def test_an_answer_is_empty_or_has_its_relevance(engine: Engine, clock: Clock):
+    """The mean is that of the answers that found something, of the space alone and after it was stored."""
+    metrics = Metrics(engine.backend, clock=clock)
+    for best in (0.9, 0.5, 0.001, 0.0):
+        metrics.observe_answer(engine.space, best)
+    metrics.observe_answer(BO, 0.1)
+    for _ in range(2):
+        answers = figures_of(metrics, engine).answers
+        assert (answers.count, answers.empty, answers.relevance) == (4, 2, pytest.approx(0.7))
+        assert sum(point.empty for point in figures_of(metrics, engine).trends) == 2
+        metrics.flush()
+    assert figures_of(metrics, engine, whole=True).answers.count == 5
+
+
 def test_totals_are_the_last_ones_and_refusals_are_no_failures():
     tally = tally_of([("write", 1, 200), ("write", 1, 404), ("write", 1, 503)], [])
     tally.memories, tally.conversations = 7, 3

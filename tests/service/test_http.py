@@ -360,14 +360,6 @@ def test_no_script_makes_html_of_text() -> None:
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", code), file
 
 
-def test_vendored_code_has_its_licence_and_version_beside_it() -> None:
-    uplot = FOLDER / "vendor" / "uplot"
-    assert "Leon Sorokin" in (uplot / "LICENSE").read_text()
-    told = re.search(r"uPlot ([\d.]+)", (uplot / "VERSION").read_text())
-    assert told is not None
-    assert f"(v{told[1]})" in (uplot / "uPlot.iife.min.js").read_text()[:100]
-
-
 @given(
     st.lists(st.sampled_from(["..", ".", "", "js", "css", "app.js", "pages.py", "0123456789abcdef", "%2e%2e", "\\"]))
 )

@@ -98,7 +98,7 @@ class BrowsingMemory(RecallingMemory):
     ) -> Browsed:
         """Memories that contain all words of ``text``, satisfy ``where`` and were said from ``since`` to ``until``.
 
-        ``chosen`` has a list of values for each of ``speaker``, ``session``, ``kind``, ``pinned`` and fields of the metadata
+        ``chosen`` has a list of values for each of ``speaker``, ``session``, ``kind``, ``pinned`` and metadata fields
         such as ``metadata.project``; a memory has one of them. With ``facets`` the values of these fields are counted, each
         without its own choice. Raises ``InvalidInput`` for another ``sort`` than ``SORTS`` and for invalid values.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -514,11 +514,12 @@ class Facts:
             cursor = f"{question}\U0010ffff"
         return Page(found)
 
-    def conflicts(self, subject: str | None = None) -> list[Clash]:
-        """The facts that contradict each other instead of following each other: of one subject, or of the space."""
+    def conflicts(self, subject: str | None = None, *, limit: int | None = None) -> list[Clash]:
+        """The facts that contradict each other instead of following each other, up to ``limit``: of a subject or all."""
         everything = (group for _, group in self._statements.groups(BY_SUBJECT))
         groups = map(timeline, everything if subject is None else self._groups_of(subject))
-        return [clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None])]
+        found = (clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None]))
+        return list(islice(found, None if limit is None else check_count(limit, "limit", least=1)))
 
     def walk(
         self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = _MOST_EDGES

@@ -43,6 +43,7 @@ from memwell.runtime.engine import Engine, chunks_in
 from memwell.runtime.grants import OWN_SPACES
 from memwell.runtime.wire.codec import (
     ActiveUsers,
+    AnswerQuality,
     Availability,
     FailedRequest,
     Latency,
@@ -156,6 +157,9 @@ def latency_of(buckets: Mapping[int, int]) -> Latency:
 
 # Rows of the store
 
+LEAST_RELEVANT = 0.005
+"""A recall whose best hit is less relevant found nothing: a prompt leaves such hits out."""
+
 
 class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
     """Counts of a minute or an hour, in memory and in the store. The caller holds the lock around every change."""
@@ -172,6 +176,16 @@ class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
     conversations: int | None = None
     missed: int = 0
     """Requests that were counted for the whole service only."""
+    answers: int = 0
+    empty: int = 0
+    relevance: float = 0.0
+    """Recalls that were answered, how many found nothing relevant, and the relevance of the best hits of the others."""
+
+    def answer(self, best: float) -> None:
+        """Count an answered recall by the relevance of its best hit."""
+        self.answers += 1
+        self.empty += best < LEAST_RELEVANT
+        self.relevance += best if best >= LEAST_RELEVANT else 0.0
 
     def add(self, kind: str, bucket: int, status: int) -> None:
         """Count one request."""
@@ -191,6 +205,9 @@ class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
         self.errors += later.errors
         self.refused += later.refused
         self.missed += later.missed
+        self.answers += later.answers
+        self.empty += later.empty
+        self.relevance += later.relevance
         _add_to(self.write, later.write)
         _add_to(self.recall, later.recall)
         self.spaces = merged_numbers(self.spaces, later.spaces)
@@ -575,6 +592,15 @@ class Metrics:
                 for _, tally in self._whole.tallies(now):
                     tally.missed += 1
 
+    def observe_answer(self, space: Space, best: float) -> None:
+        """Count a recall that was answered: ``best`` is the relevance of its best hit, 0 when there was none."""
+        now = self.clock()
+        with self._lock:
+            own = self._course(space)
+            for course in (self._whole,) if own is None else (self._whole, own):
+                for _, tally in course.tallies(now):
+                    tally.answer(best)
+
     def _operation(self, name: str) -> OperationCounts:
         if len(self._operations) >= _MOST_OPERATIONS:
             name = "other"
@@ -758,6 +784,7 @@ def figures_of(
         totals=metrics.stock.whole(engine) if whole else metrics.stock.of(engine),
         write=latency_of(total.write),
         recall=latency_of(total.recall),
+        answers=AnswerQuality(count=total.answers, empty=total.empty, relevance=_relevance(total)),
         queue=replace(queue, jobs=jobs),
         errors=_failures(metrics, space, past, asked, begin, now),
         active=_active(metrics, space, now),
@@ -794,12 +821,21 @@ def _points(steps: dict[int, Tally], begin: int, asked: TimeSpan, *, whole: bool
             write_p95=percentile(tally.write, 0.95),
             recall_p50=percentile(tally.recall, 0.5),
             recall_p95=percentile(tally.recall, 0.95),
+            answers=tally.answers,
+            empty=tally.empty,
+            relevance=_relevance(tally),
             memories=memories,
             conversations=conversations,
             active=distinct(tally.spaces, most)
             if whole
             else max(distinct(tally.speakers, most), int(tally.requests > 0)),
         )
+
+
+def _relevance(tally: Tally) -> float | None:
+    """The mean relevance of the best hits of the recalls that found something."""
+    found = tally.answers - tally.empty
+    return tally.relevance / found if found else None
 
 
 def _availability(total: Tally, metrics: Metrics, now: float, *, whole: bool) -> Availability:

@@ -438,6 +438,8 @@ def _recall(call: Call, asked: Any) -> Any:
     if language not in LANGUAGES:
         raise InvalidInput(f"a language is one of {', '.join(LANGUAGES)}, not {shown(language)}")
     found = call.run(asked)
+    if call.route.name == "recall" and not call.from_page:
+        call.service.metrics.observe_answer(call.space, max((one.relevance for one in found), default=0.0))
 
     def place(one: Any) -> dict[str, str]:
         return {"place": one.citation.in_words(language)} if call.route.name == "look_up" else {}

@@ -25,7 +25,7 @@ _TEXTS = """() => {
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
     if (text && parent.checkVisibility() && !parent.closest(
-      '[translate=no], .memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
+      '[translate=no], .memory, .message, pre, code, kbd, .who, .plot, noscript'))
       found.push(text);
   }
   const spoken = [...document.querySelectorAll('[aria-label], [placeholder], [title]')].filter(e => e.checkVisibility());
@@ -273,7 +273,7 @@ def test_the_first_view_is_small_and_the_key_leaves_the_address(visit: Begin) ->
     tools.on("Network.dataReceived", lambda event: plain.append(event["dataLength"]))
     here.ask("peanuts")
     here.enter()
-    here.page.wait_for_selector(".uplot")
+    here.page.wait_for_selector(".plot svg")
     here.settle()
     assert here.house.owner not in here.page.url
     assert len(sent) > 10
@@ -345,3 +345,71 @@ def test_a_key_shows_what_it_may_do_and_a_dead_one_leads_back_to_the_door(visit:
     assert "This key was revoked." in here.page.inner_text("main [role=alert]")
     assert here.page.evaluate("sessionStorage.length") == 0
     here.errors.clear()  # The browser writes every refusal down.
+
+
+def test_the_palette_rows_and_help_by_the_keyboard(visit: Begin) -> None:
+    """Ctrl-K goes to a page, a person or an action; j and k go through the rows, x chooses one, ? shows all keys."""
+    here = visit()
+    here.enter("/overview")
+    here.page.keyboard.press("Control+k")
+    here.page.wait_for_selector("dialog.palette input:focus")
+    here.page.keyboard.type("memor")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_selector("main[data-shown=memories] tr.memory")
+    here.page.evaluate("document.activeElement.blur()")
+    here.page.keyboard.press("j")
+    here.page.keyboard.press("j")
+    second = here.page.get_attribute("tr.memory:nth-child(2)", "data-id")
+    focused = "document.activeElement.closest('tr').dataset.id"
+    assert here.page.evaluate(focused) == second
+    here.page.keyboard.press("x")
+    assert "1 chosen" in here.page.inner_text(".bulk")
+    here.page.keyboard.press("k")
+    assert here.page.evaluate(focused) != second
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_selector("dialog .full-text")
+    here.page.keyboard.press("Escape")
+    here.page.wait_for_selector("dialog", state="detached")
+    here.page.keyboard.press("?")
+    assert "next row" in here.page.inner_text("dialog .shortcuts")
+    here.page.keyboard.press("Escape")
+    here.page.wait_for_selector("dialog", state="detached")
+    here.page.keyboard.press("Control+k")
+    here.page.keyboard.type("add a mem")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_selector("#new-memory")
+
+
+_UNNAMED = """() => {
+  const wrong = [];
+  const name = e => e.ariaLabel || e.title || e.innerText?.trim() || e.textContent?.trim() || e.placeholder
+    || [...(e.labels ?? [])].map(l => l.innerText).join('') || e.querySelector('[aria-label]')?.ariaLabel;
+  for (const e of document.querySelectorAll('a[href], button, input, select, textarea, [role=button], summary'))
+    if (e.checkVisibility() && e.type !== 'hidden' && !name(e)) wrong.push('no name: ' + e.outerHTML.slice(0, 120));
+  const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+  wrong.push(...ids.filter((id, at) => ids.indexOf(id) !== at).map(id => 'id twice: ' + id));
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const parent = walk.currentNode.parentElement;
+    if (walk.currentNode.data.trim() && parent.checkVisibility()
+        && !parent.closest('main, nav, header, aside, dialog, [role=status], .skip, noscript, [role=region]'))
+      wrong.push('outside of a landmark: ' + walk.currentNode.data.trim().slice(0, 60));
+  }
+  for (const e of document.querySelectorAll('img:not([alt]), [role=img]:not([aria-label])'))
+    wrong.push(e.outerHTML.slice(0, 80));
+  if (document.querySelectorAll('main').length !== 1) wrong.push('not one main');
+  if (document.querySelectorAll('h1').length !== 1) wrong.push('not one h1');
+  return wrong;
+}"""
+
+
+def test_every_control_has_a_name_and_everything_stands_in_a_landmark(visit: Begin) -> None:
+    here = visit()
+    here.enter()
+    wrong = {}
+    for place in (*_names(here), "memories?q=peanuts"):
+        here.go(f"/{place}")
+        found = here.page.evaluate(_UNNAMED)
+        if found:
+            wrong[place] = found
+    assert wrong == {}

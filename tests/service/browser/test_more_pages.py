@@ -17,9 +17,10 @@ Begin = Callable[..., Visit]
 
 _PLACES = {
     "/conversations": "Dinner for Ann", "/conversations/dinner": "Which dishes have no peanuts?",
-    "/memories": "I moved to Lisbon.", "/people/Ann": "Lisbon", "/people/小安": "龙井茶", "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
-    "/audit": "", "/audit?tab=data": "", "/keys": "newcomer", "/keys?tab=log": "",
-    "/keys?tab=grants": "acme / support", "/spaces": "acme / ann",
+    "/memories": "I moved to Lisbon.", "/people/Ann": "Lisbon", "/people/小安": "龙井茶",
+    "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
+    "/audit": "", "/settings": "", "/settings?tab=keys": "newcomer", "/settings?tab=log": "",
+    "/settings?tab=grants": "acme / support", "/spaces": "acme / ann",
 }  # fmt: skip
 """Every place, and what of the memory is to be seen there."""
 
@@ -175,7 +176,7 @@ def test_media_are_seen_found_and_described(visit: Begin) -> None:
 def test_everything_goes_out_as_a_file_and_comes_in_again(visit: Begin) -> None:
     """What is there already is not brought in twice."""
     here = visit()
-    here.enter("/audit?tab=data")
+    here.enter("/settings")
     with here.page.expect_download() as saved:
         here.page.click("text=Export and save")
     content = saved.value.path().read_bytes()
@@ -188,7 +189,7 @@ def test_everything_goes_out_as_a_file_and_comes_in_again(visit: Begin) -> None:
 def test_a_key_that_was_made_works_until_it_is_revoked(visit: Begin) -> None:
     """Its token is shown once, and the log tells of both."""
     here = visit()
-    here.enter("/keys")
+    here.enter("/settings?tab=keys")
     here.page.click("text=New key")
     here.page.fill("#new-key input >> nth=0", "phone")
     here.page.click("#new-key button[type=submit]")
@@ -202,8 +203,9 @@ def test_a_key_that_was_made_works_until_it_is_revoked(visit: Begin) -> None:
     row.locator("text=revoked").wait_for()
     assert here.page.evaluate(status, token) == 401
     here.errors.clear()  # The browser writes every refusal down.
-    here.go("/keys?tab=log")
+    here.go("/settings?tab=log")
     assert {"Key made", "Key revoked"} <= set(here.page.locator("#log [data-action]").all_inner_texts())
+    assert {"owner", "phone"} <= set(here.page.inner_text("#log").split()), "entries name keys as people do"
     here.page.click("text=Check the log")
     here.page.wait_for_selector("text=The log is whole")
 
@@ -213,7 +215,7 @@ def test_the_own_key_gets_another_secret_and_the_page_goes_on(visit: Begin) -> N
     here = visit()
     keys = here.house.service.keys
     own, token = keys.create("turning", space=Space("acme", "turn"), scopes=["read", "write", "admin"])
-    here.enter("/keys", key=token)
+    here.enter("/settings?tab=keys", key=token)
     here.page.locator("#keys-list tr", has_text=own.id).locator("[aria-label='New secret']").click()
     here.page.fill("dialog input", "0")
     here.page.click("dialog button[type=submit]")
@@ -228,8 +230,8 @@ def test_the_own_key_gets_another_secret_and_the_page_goes_on(visit: Begin) -> N
 def test_sharing_is_for_those_who_may_write(visit: Begin) -> None:
     """A reader sees who may see, and cannot change it; keys and log are not offered."""
     here = visit()
-    here.enter("/keys", key=here.house.reader)
-    assert here.page.locator("[role=tab]").count() == 0
+    here.enter("/settings?tab=grants", key=here.house.reader)
+    assert here.page.locator("[role=tab]").all_inner_texts() == ["Data", "Sharing"]
     assert here.page.locator("#give button[type=submit]").is_disabled()
     assert "acme / support" in here.page.inner_text("#grants")
 
@@ -291,6 +293,6 @@ def test_a_key_for_many_spaces_writes_below_its_own_and_is_told_where_it_may_not
     here.page.wait_for_selector(".visiting")
     here.go("/start")
     assert here.page.locator("main form").count() > 0
-    here.go("/keys?tab=grants")
+    here.go("/settings?tab=grants")
     assert "acme / support" not in here.page.inner_text("main")
     here.errors.clear()

@@ -90,7 +90,7 @@ def test_what_was_forgotten_is_opened_and_brought_back(visit: Begin, memory: Eng
     here.page.wait_for_selector("dialog", state="detached")
     here.page.wait_for_selector(".memory[data-id=stone] .text:focus")
     here.page.click(".side a[href='#/memories']")
-    here.page.wait_for_selector("[role=tab][data-key=all][aria-selected=true]")
+    here.page.wait_for_selector(".page-head input[value=all]:checked", state="attached")
     here.errors.clear()
     here.go("/memories/stone")
     here.page.click("dialog >> text=Bring back")
@@ -127,11 +127,11 @@ def test_after_forgetting_the_focus_is_on_what_took_its_place(visit: Begin, memo
 
 
 def test_filters_narrow_the_list_without_a_question(visit: Begin) -> None:
-    """By the speaker and by the session, and both together; kinds are named in the language of the page."""
+    """By the speaker and by the session, and both together."""
     here = visit(language="zh-CN")
     here.enter("/memories?speaker=Ann&session=kitchen")
     assert {card.get_attribute("data-id") for card in here.page.locator(".memory").all()} == {"nuts"}
-    here.go("/memories?kind=记忆&speaker=小安")
+    here.go("/memories?kind=memory&speaker=小安")
     assert [card.get_attribute("data-id") for card in here.page.locator(".memory").all()] == ["zh"]
     here.go("/memories?speaker=nobody")
     assert "没有符合这些条件的记忆" in here.page.inner_text("#memories-list")
@@ -143,12 +143,12 @@ def test_a_page_that_could_not_be_fetched_is_there_when_the_service_is_back(visi
     here.enter()
     down = "**/*"
     here.page.route(down, lambda route: route.abort())
-    here.page.evaluate("location.hash = '#/graph'")
+    here.page.evaluate("location.hash = '#/people'")
     here.page.wait_for_selector("main [role=alert]")
     assert "cannot be reached" in here.page.inner_text("main [role=alert]")
     here.page.unroute(down)
     here.page.click("text=Try again")
-    here.page.wait_for_selector("main[data-shown=graph]")
+    here.page.wait_for_selector("main[data-shown=people]")
     here.settle()
     here.errors.clear()  # What could not be fetched is written down.
 
@@ -211,7 +211,7 @@ def test_a_key_that_ended_is_told_so_and_the_own_one_is_revoked_after_a_word(vis
     here = visit()
     keys = here.house.service.keys
     own, token = keys.create("mine", space=Space("acme", "mine"), scopes=["read", "admin"])
-    here.enter("/keys", key=token)
+    here.enter("/settings?tab=keys", key=token)
     here.page.locator("#keys-list tr", has_text="yours").locator("[aria-label=Revoke]").click()
     assert here.page.locator("dialog button.danger").is_disabled()
     here.page.fill("dialog input", "revoke")

@@ -479,6 +479,16 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     p99: float | None = None
 
 
+class AnswerQuality(msgspec.Struct, frozen=True, kw_only=True):
+    """How well recalls were answered: how many, how many found nothing relevant, and the mean relevance of the best hits of
+    the others; None when there was none. What a person looks at on the page is not counted.
+    """
+
+    count: int = 0
+    empty: int = 0
+    relevance: float | None = None
+
+
 class OperationFigures(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of the service since this process began."""
 
@@ -597,6 +607,10 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     write_p95: float | None = None
     recall_p50: float | None = None
     recall_p95: float | None = None
+    answers: int = 0
+    empty: int = 0
+    relevance: float | None = None
+    """As in ``AnswerQuality``."""
     memories: int | None = None
     """How many there were, as last counted in the step or before; None before the first count."""
     conversations: int | None = None
@@ -622,6 +636,7 @@ class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
     totals: StoredCounts
     write: Latency
     recall: Latency
+    answers: AnswerQuality
     queue: Queue
     errors: list[FailedRequest]
     """The last ones, newest first, at most 20."""

@@ -196,15 +196,50 @@ function nothingHere(page) {
   return empty({ icon: page.icon, title: t(`nav.${page.name}`), text });
 }
 
-// "/" goes to the search of a page, or to that of the memories.
+// "/" goes to the search of a page, or to that of the memories; "j" and "k" go through the rows, "x" chooses one; "?" shows
+// all keys, and Ctrl or Command with "k" opens the palette.
 addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || !me) return;
-  if (event.target.closest?.('input, textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
-  event.preventDefault();
+  if (!me) return;
+  const opened = document.querySelector('dialog[open]');
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'k') {
+    event.preventDefault();
+    if (!opened) help('palette');
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || opened) return;
+  if (event.target.closest?.('input:not([type=checkbox]), textarea, select, [contenteditable]')) return;
+  const work = { '/': search, '?': () => help('shortcuts'), j: () => step(1), k: () => step(-1), x: pick }[event.key];
+  if (work && work() !== false) event.preventDefault();
+});
+
+function search() {
   const box = main.querySelector('[data-search]');
   if (box) box.focus();
   else go('memories', { focus: 1 });
-});
+}
+
+// The rows of a page have `data-row` on what opens them.
+function step(by) {
+  const rows = [...main.querySelectorAll('[data-row]')].filter((one) => one.checkVisibility());
+  const at = rows.findIndex((one) => one === document.activeElement || one.closest('tr')?.contains(document.activeElement));
+  const to = rows[at < 0 ? 0 : Math.min(Math.max(at + by, 0), rows.length - 1)];
+  if (!to) return false;
+  to.focus();
+  to.scrollIntoView({ block: 'nearest' });
+  return true;
+}
+
+function pick() {
+  const box = document.activeElement?.closest('tr')?.querySelector('td.pick input');
+  if (!box) return false;
+  box.click();
+  return true;
+}
+
+async function help(name) {
+  const palette = await import('./palette.js');
+  palette[name]({ app: context(new AbortController().signal), speak });
+}
 
 addEventListener('hashchange', async () => {
   const { key, sentence } = await keyFromAddress();

@@ -1,64 +1,37 @@
-// Trends over time. uPlot draws them; it is fetched when the first chart is.
+// Trends over time, drawn as SVG. A line ends where nothing was measured: it is not drawn across a gap.
 import * as format from './format.js';
-import { h, replace } from './parts.js';
+import { h, replace, svg } from './parts.js';
 
-const VENDOR = new URL('../vendor/uplot/', import.meta.url);
-const FEW = 12;
-let fetched = null;
+const LEFT = 52;
+const FOOT = 20;
+const TOP = 8;
+const TICKS = 3;
+const WIDE = 88; // The room of the name of a moment.
+const MOST_BAR = 22;
 
-// uPlot's small build is a plain script with one global name.
-function uplot() {
-  fetched ??= new Promise((resolve, reject) => {
-    document.head.append(h('link', { rel: 'stylesheet', href: new URL('uPlot.min.css', VENDOR).href }));
-    const script = h('script', { src: new URL('uPlot.iife.min.js', VENDOR).href, onload: () => resolve(window.uPlot) });
-    script.addEventListener('error', () => {
-      fetched = null;
-      reject(new Error('uPlot could not be loaded'));
-    });
-    document.head.append(script);
-  });
-  return fetched;
-}
-
-// A chart that can be told new figures: { node, update({ span, times, series }), stop }.
+// A chart that can be told new figures: { node, update({ span, times, series }) }.
 // `series` is [{ name, colour: '--c1', values, write: number => text, told: 'sum' | 'last' | null, bars: 0 | -1 | 1 }]: what
 // of it stands in the legend as long as nothing is pointed at, and on which side of a moment its bars stand.
 export function trend({ title, quiet, signal }) {
   const legend = h('div', { class: 'legend', 'aria-hidden': 'true' });
   const plot = h('div', { class: 'plot', role: 'img' });
-  const node = h('section', { class: 'card chart' }, h('div', { class: 'chart-head' }, h('h2', {}, title), legend), plot);
-  const state = { drawn: null, told: null, shape: '' };
-  const again = () => state.told && paint(state, plot, legend, title, quiet, true);
-  const watch = new ResizeObserver(() => state.drawn?.setSize({ width: plot.clientWidth, height: plot.clientHeight }));
+  const node = h('section', { class: 'card chart' }, h('div', { class: 'chart-head' }, h('h3', {}, title), legend), plot);
+  let told = null;
+  const paint = () => {
+    if (!told) return;
+    const something = told.series.some((one) => one.values.some((value) => value != null && value !== 0));
+    plot.setAttribute('aria-label', `${title}: ${told.series.map((one) => `${one.name} ${toldOf(one)}`.trim()).join(', ')}`);
+    showLegend(legend, told, null);
+    replace(plot, something ? drawn(plot, legend, told) : h('p', { class: 'quiet' }, quiet));
+  };
+  const watch = new ResizeObserver(paint);
   watch.observe(plot);
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  dark.addEventListener('change', again, { signal });
-  addEventListener('memwell:theme', again, { signal });
-  signal.addEventListener('abort', () => (watch.disconnect(), state.drawn?.destroy(), (state.drawn = null)));
-  const update = async (told) => {
-    state.told = told;
-    state.make = await uplot();
-    if (!signal.aborted) paint(state, plot, legend, title, quiet, false);
+  signal.addEventListener('abort', () => watch.disconnect());
+  const update = (now) => {
+    told = now;
+    paint();
   };
   return { node, update };
-}
-
-function paint(state, plot, legend, title, quiet, anew) {
-  const { span, times, series } = state.told;
-  const something = series.some((one) => one.values.some((value) => value != null && value !== 0));
-  const data = [times, ...series.map((one) => one.values)];
-  plot.setAttribute('aria-label', `${title}: ${series.map((one) => `${one.name} ${toldOf(one)}`.trim()).join(', ')}`);
-  showLegend(legend, state.told, null);
-  const shape = `${span} ${series.map((one) => one.name).join()} ${something}`;
-  if (state.drawn && !anew && shape === state.shape) {
-    state.drawn.setData(data);
-    return;
-  }
-  state.shape = shape;
-  state.drawn?.destroy();
-  state.drawn = null;
-  replace(plot, !something && h('p', { class: 'quiet' }, quiet));
-  if (something) state.drawn = new state.make(options(plot, legend, state.told, state.make.paths), data, plot);
 }
 
 function toldOf({ values, write, told }) {
@@ -71,62 +44,75 @@ function toldOf({ values, write, told }) {
 function showLegend(legend, { span, times, series }, at) {
   replace(
     legend,
-    series.map((one) =>
-      h('span', {}, h('i', { class: one.thin ? 'thin' : '', style: { color: `var(${one.colour})` } }), one.name, ' ', at == null ? toldOf(one) : one.write(one.values[at])),
-    ),
+    series.map((one) => h('span', {}, h('i', { class: one.thin ? 'thin' : '', style: { color: `var(${one.colour})` } }), one.name, ' ', at == null ? toldOf(one) : one.write(one.values[at]))),
     at != null && h('span', { class: 'moment' }, span === '1h' || span === '24h' ? format.clock(times[at] * 1000, span) : format.dateTime(times[at] * 1000)),
   );
 }
 
-function options(plot, legend, told, paths) {
-  const { span, series } = told;
-  const ink = colourOf(plot, '--muted');
-  const grid = { stroke: colourOf(plot, '--line'), width: 1 };
-  const font = `11.5px ${getComputedStyle(plot).fontFamily}`;
-  const axis = { stroke: ink, grid, ticks: { show: false }, font };
-  return {
-    width: plot.clientWidth,
-    height: plot.clientHeight,
-    padding: [8, 6, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    // Room for the bars of the first and the last moment.
-    scales: { x: { range: (self, least, most) => (series.some((one) => one.bars) ? padded(least, most, told.times) : [least, most]) }, y: { range: (self, least, most) => [0, most > 0 ? most * 1.12 : 1] } },
-    axes: [
-      { ...axis, space: 64, size: 26, grid: { show: false }, values: (self, ticks) => ticks.map((tick) => format.clock(tick * 1000, span)) },
-      { ...axis, space: 34, size: 58, values: (self, ticks) => ticks.map((tick) => series[0].write(tick)) },
-    ],
-    series: [
-      {},
-      ...series.map((one) => ({
-        stroke: colourOf(plot, one.colour),
-        fill: one.solid ? colourOf(plot, one.colour) : one.area ? faded(colourOf(plot, one.colour)) : undefined,
-        width: one.bars ? 0 : one.thin ? 1.2 : 1.8,
-        dash: one.thin ? [4, 3] : undefined,
-        spanGaps: true,
-        // A store that is new has few figures: a line alone would hardly be seen.
-        paths: one.bars ? paths.bars({ size: [0.5, 22, 3], align: one.bars }) : undefined,
-        points: { show: !one.bars && one.values.filter((value) => value != null).length < FEW, size: 6 },
-      })),
-    ],
-    hooks: { setCursor: [(self) => showLegend(legend, told, self.cursor.idx)] },
-  };
+function drawn(plot, legend, told) {
+  const { span, times, series } = told;
+  const [width, height] = [plot.clientWidth || 300, plot.clientHeight || 180];
+  const step = (width - LEFT) / Math.max(times.length, 1);
+  const x = (at) => LEFT + (at + 0.5) * step;
+  const scales = new Map(series.map((one) => [one, one.own ? highest([one]) : highest(series.filter((other) => !other.own))]));
+  const y = (one) => (value) => height - FOOT - (value / scales.get(one)) * (height - FOOT - TOP);
+  const cursor = svg('line', { class: 'cursor', y1: TOP, y2: height - FOOT, visibility: 'hidden' });
+  const picture = svg(
+    'svg',
+    { width: '100%', height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' },
+    grid(series[0], scales.get(series[0]), y(series[0]), width),
+    moments(times, span, x, width, height),
+    series.map((one) => svg('g', { style: { color: `var(${one.colour})` }, data: { series: one.name } }, one.bars ? bars(one, x, y(one), step, height) : line(one, x, y(one), height))),
+    cursor,
+  );
+  picture.addEventListener('pointermove', (event) => {
+    const at = Math.floor((event.clientX - picture.getBoundingClientRect().left - LEFT) / step);
+    const inside = at >= 0 && at < times.length;
+    cursor.setAttribute('visibility', inside ? 'visible' : 'hidden');
+    for (const end of ['x1', 'x2']) cursor.setAttribute(end, x(at));
+    showLegend(legend, told, inside ? at : null);
+  });
+  picture.addEventListener('pointerleave', () => (cursor.setAttribute('visibility', 'hidden'), showLegend(legend, told, null)));
+  return picture;
 }
 
-function padded(least, most, times) {
-  const step = times.length > 1 ? times[1] - times[0] : 60;
-  return [least - step, most + step];
+// A round number above all values.
+function highest(series) {
+  const most = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0) || 1;
+  const size = 10 ** Math.floor(Math.log10(most));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * size).find((round) => round >= most * 1.02) ?? 10 * size;
 }
 
-// A canvas does not know the page's variables, so they are asked of an element.
-function colourOf(near, name) {
-  const probe = h('span', { hidden: true, style: { color: `var(${name})` } });
-  near.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
+function grid(first, most, y, width) {
+  return Array.from({ length: TICKS + 1 }, (_, at) => (most * at) / TICKS).map((value) => [
+    svg('line', { class: 'grid', x1: LEFT, x2: width, y1: y(value), y2: y(value) }),
+    svg('text', { class: 'tick', x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, first.write(value)),
+  ]);
 }
 
-function faded(colour) {
-  return colour.replace('rgb(', 'rgba(').replace(')', ', 0.12)');
+function moments(times, span, x, width, height) {
+  const every = Math.max(Math.ceil(times.length / Math.max(Math.floor((width - LEFT) / WIDE), 1)), 1);
+  return times.map((time, at) => (at % every === Math.floor(every / 2) ? svg('text', { class: 'tick', x: x(at), y: height - 5, 'text-anchor': 'middle' }, format.clock(time * 1000, span)) : null)).filter(Boolean);
+}
+
+function bars(one, x, y, step, height) {
+  const wide = Math.min(step * 0.42, MOST_BAR);
+  return one.values.map((value, at) => (value ? svg('rect', { x: x(at) + (one.bars < 0 ? -wide : 0), width: wide, y: y(value), height: height - FOOT - y(value), fill: 'currentColor' }) : null)).filter(Boolean);
+}
+
+// The stretches in which something was measured; one of a single moment is a dot.
+function line(one, x, y, height) {
+  const runs = [];
+  one.values.forEach((value, at) => {
+    if (value == null) return;
+    if (at && one.values[at - 1] != null) runs.at(-1).push([x(at), y(value)]);
+    else runs.push([[x(at), y(value)]]);
+  });
+  const through = (run) => run.map(([px, py], at) => `${at ? 'L' : 'M'}${px.toFixed(1)} ${py.toFixed(1)}`).join('');
+  return runs.map((run) => {
+    if (run.length === 1) return svg('circle', { cx: run[0][0], cy: run[0][1], r: 2.5, fill: 'currentColor' });
+    const path = svg('path', { class: one.thin ? 'thin' : '', d: through(run), fill: 'none', stroke: 'currentColor' });
+    const below = one.area && svg('path', { class: 'area', d: `${through(run)}V${height - FOOT}H${run[0][0].toFixed(1)}Z`, fill: 'currentColor' });
+    return [below, path].filter(Boolean);
+  });
 }

@@ -16,7 +16,7 @@ export const PAGES = [
   { name: 'playground', icon: 'play', needs: 'read', group: 'use', thumb: true, load: (again = '') => import(`./pages/playground.js${again}`) },
   { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: (again = '') => import(`./pages/start.js${again}`) },
   { name: 'audit', icon: 'shield', needs: 'read', group: 'run', load: (again = '') => import(`./pages/audit.js${again}`) },
-  { name: 'keys', icon: 'key', needs: 'read', group: 'run', load: (again = '') => import(`./pages/keys.js${again}`) },
+  { name: 'settings', icon: 'key', needs: 'read', group: 'run', load: (again = '') => import(`./pages/settings.js${again}`) },
   { name: 'spaces', icon: 'spaces', needs: ['admin', 'spaces'], group: 'run', load: (again = '') => import(`./pages/spaces.js${again}`) },
 ];
 

@@ -28,15 +28,13 @@ export function switches({ onlanguage }) {
   );
 }
 
-function setTheme(name) {
+export function setTheme(name) {
   document.documentElement.dataset.theme = name;
   try {
     localStorage.setItem('memwell.theme', name);
   } catch {
     // Then it holds until the page is closed.
   }
-  // The charts are painted, so they must be told.
-  dispatchEvent(new Event('memwell:theme'));
 }
 
 export function frame({ me, main, onlanguage, onsignout }) {
@@ -49,7 +47,8 @@ export function frame({ me, main, onlanguage, onsignout }) {
     h(
       'div',
       { class: 'frame' },
-      h('div', { class: 'side' }, brand(), navigation(shown), foot()),
+      // Everything that stands on a page is in a landmark: this one, the main part, or the bar of a phone.
+      h('header', { class: 'side', 'aria-label': t('side.label') }, brand(), navigation(shown), foot()),
       session.space ? h('div', { class: 'visit' }, visiting(me), main) : main,
       bottomBar(shown, foot),
     ),

@@ -1,26 +1,22 @@
-// The audit: what in the memory should not be there, and what to do about it. Beside it: everything in and out as files.
+// The audit: what in the memory should not be there, and what to do about it.
 import { path } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
-import { badge, busy, button, empty, h, icon, notice, replace, skeleton, tabs } from '../parts.js';
+import { badge, busy, button, empty, h, icon, notice, replace, skeleton } from '../parts.js';
 import { far, followed } from '../jobs.js';
 import { progress, short } from '../more.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/audit.js';
-import { data } from './data.js';
 
 const t = speaking(words);
 const KINDS = ['secret', 'junk', 'duplicate', 'near_duplicate', 'contradiction', 'stale', 'oversize', 'broken'];
 const MENDS = ['redact', 'merge', 'forget', 'embed'];
 const SHOWN = 12;
 
-export function show(root, app, where) {
-  const tab = where.query.get('tab') === 'data' ? 'data' : 'audit';
+export function show(root, app) {
   const body = h('div', { class: 'stack' });
-  const choose = tabs({ label: t('tabs'), options: ['audit', 'data'].map((one) => [one, t(`tab.${one}`)]), value: tab, onchange: (one) => app.go('audit', { tab: one === 'data' ? one : null }) });
-  root.append(pageHead(t('title'), t('lead')), h('div', { class: 'stack' }, choose, body));
-  if (tab === 'data') data(body, app);
-  else audit(body, app);
+  root.append(pageHead(t('title'), t('lead')), body);
+  audit(body, app);
 }
 
 function audit(body, app) {
@@ -144,7 +140,9 @@ function audit(body, app) {
     const undo = button({ label: shellT('undo'), icon: 'undo', small: true });
     undo.addEventListener('click', async () => {
       try {
-        await busy(undo, () => app.api.act(path`/v1/memories/${record}/undo`, app.signal));
+        // Only the step itself is taken back, and no change that came after it.
+        const version = action.version == null ? null : action.version + 1;
+        await busy(undo, () => app.api.post(path`/v1/memories/${record}/undo`, { version }, app.signal));
         const told = h('span', { class: 'muted small', tabindex: -1 }, t('repaired.undone'));
         undo.replaceWith(told);
         told.focus();

@@ -5,7 +5,7 @@ import { speaking } from '../language.js';
 import { badge, busy, button, choice, field, h, notice, replace, skeleton, table } from '../parts.js';
 import { dropZone, far, followed, line, sent } from '../jobs.js';
 import { own, progress, save } from '../more.js';
-import { problem } from '../shell.js';
+import { copyButton, problem } from '../shell.js';
 import words from '../words/audit.js';
 
 const t = speaking(words);
@@ -23,7 +23,7 @@ export function data(body, app) {
     }
   }
 
-  replace(body, h('div', { class: 'boxes' }, exporting(app, recent), importing(app, recent)), jobs);
+  replace(body, h('div', { class: 'boxes' }, exporting(app, recent), importing(app, recent)), app.can('admin') && backup(), jobs);
   recent();
 }
 
@@ -74,6 +74,12 @@ function importing(app, recent) {
   };
   const zone = dropZone(app, { title: t('import'), hint: t('import.text'), label: t('import.choose'), multiple: false, onfiles: take });
   return h('section', { class: 'stack', data: { part: 'import' } }, zone, h('details', {}, h('summary', {}, t('import.more')), field(t('import.user'), user, { hint: t('import.user.hint') })), out);
+}
+
+// A backup is the whole store with every space, so it is made where the store is, and not sent to a browser.
+function backup() {
+  const lines = ['memwell backup backups/ --store app.db --keep 7', 'memwell restore backups/FILE --store app.db'];
+  return h('section', { class: 'card stack', data: { part: 'backup' } }, h('h2', {}, t('backup')), h('p', { class: 'muted' }, t('backup.text')), lines.map((line) => h('div', { class: 'row' }, h('pre', { class: 'code grow', tabindex: 0 }, line), copyButton(line))));
 }
 
 function report(result) {

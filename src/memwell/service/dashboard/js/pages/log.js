@@ -12,6 +12,17 @@ const PAGE = 50;
 const SHOWN = 4;
 const SCOPES = ['read', 'write', 'erase', 'admin', 'spaces'];
 
+export async function allKeys(app) {
+  const all = [];
+  let cursor = null;
+  do {
+    const page = await app.api.get('/v1/keys', { limit: 500, ...(cursor && { cursor }) }, app.signal);
+    all.push(...page.items);
+    cursor = page.next;
+  } while (cursor);
+  return all;
+}
+
 export function log(body, app) {
   const list = h('section', { class: 'card stack', id: 'log' }, skeleton(5));
   const out = h('div', { 'aria-live': 'polite' });
@@ -24,11 +35,13 @@ export function log(body, app) {
     }
   });
   replace(body, h('div', { class: 'row' }, verify, h('span', { class: 'muted' }, t('verify.hint'))), out, list);
-  const state = { all: [], next: null };
+  const state = { all: [], next: null, names: null };
   load();
 
   async function load(cursor = null) {
     try {
+      // An entry names a key by its id; people know it by its name.
+      state.names ??= new Map((await allKeys(app)).map((key) => [key.id, key.name]));
       const page = await app.api.get('/v1/log', { limit: PAGE, cursor }, app.signal);
       state.all = [...state.all, ...page.items];
       state.next = page.next;
@@ -48,7 +61,7 @@ export function log(body, app) {
         (list.querySelector(':scope > .row button') ?? list.querySelector('.table-box'))?.focus({ preventScroll: true });
       });
     }
-    replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map(row), { label: t('tab.log'), classes: 'wide cards' }), more && h('div', { class: 'row' }, more));
+    replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map((one) => row(one, state.names)), { label: t('tab.log'), classes: 'wide cards' }), more && h('div', { class: 'row' }, more));
   }
 }
 
@@ -74,7 +87,7 @@ function detailOf([name, value]) {
   return `detail.${name}` in words.en ? t(`detail.${name}`, { value: told }) : `${name} ${told}`;
 }
 
-function row(one) {
+function row(one, names) {
   const targets = one.targets.slice(0, SHOWN).map((target, at) => [at > 0 && ' ', targetOf(target)]);
   const detail = Object.entries(one.detail ?? {}).map(detailOf).join(', ');
   return [
@@ -82,10 +95,16 @@ function row(one) {
     format.dateTime(one.time, true),
     actionOf(one.action),
     badge(t(`outcome.${one.outcome}`), one.outcome === 'done' ? '' : 'bad'),
-    h('div', {}, one.key ? shortId(one.key) : t('log.nobody'), one.space && h('div', { class: 'muted small' }, own(one.space.join(' / ')))),
+    h('div', {}, keyOf(one.key, names), one.space && h('div', { class: 'muted small' }, own(one.space.join(' / ')))),
     targets.length === 0 ? '' : h('span', { class: 'small' }, targets, one.targets.length > SHOWN && [' ', t('log.more', { count: one.targets.length - SHOWN })]),
     detail ? h('span', { class: 'small' }, own(detail)) : '',
   ];
+}
+
+function keyOf(id, names) {
+  if (!id) return t('log.nobody');
+  const name = names.get(id);
+  return name ? h('span', { title: id }, own(name)) : shortId(id);
 }
 
 function verdict({ entries, ok, broken_at: broken, head }) {

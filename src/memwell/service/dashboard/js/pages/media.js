@@ -13,6 +13,7 @@ const t = speaking(words);
 const ASKED = 1000;
 const PAGE = 48;
 const FOUND = 12;
+const SMALL = 3_000_000;
 
 export function media(body, app) {
   const grid = h('div', { class: 'stack' }, skeleton(3, 'block'));
@@ -41,6 +42,9 @@ export function media(body, app) {
   function card(one, why) {
     const picture = h('div', { class: 'picture' }, icon(one.kind === 'image' ? 'eye' : 'file', 28));
     if (one.has_thumbnail) shown(picture, path`/v1/media/${one.id}/thumbnail`, one.description || one.name);
+    // Without a package that makes small pictures, the browser makes them of the picture itself, unless that is large.
+    else if (one.kind === 'image' && one.size && one.size <= SMALL) shown(picture, path`/v1/media/${one.id}/data`, one.description || one.name);
+    else if (one.size) picture.append(h('span', { class: 'small' }, t('media.plain')));
     return h('button', { type: 'button', class: 'medium', data: { id: one.id }, onclick: () => open(one, why) }, picture, h('span', {}, own(short(one.description || one.name || one.text || one.id, 90))), h('span', { class: 'muted small' }, t(`media.${one.kind}`), ' · ', format.ago(one.time), why && ` · ${format.exact(one.score)}`));
   }
 

@@ -1,14 +1,17 @@
-// The overview: what there is, how it is used, how fast and how reliably. Where there is nothing yet, how to begin.
+// The overview: what was learnt, what was asked and how well it was answered, and what needs attention. Where there is nothing
+// yet, how to begin.
 import { trend } from '../chart.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { choice, h, notice, replace, skeleton, table } from '../parts.js';
 import { pageHead, problem } from '../shell.js';
 import words from '../words/overview.js';
+import { needs } from './needs.js';
 
 const t = speaking(words);
 const SPANS = ['1h', '24h', '7d', '30d'];
 const EVERY = 10_000;
+const NEWEST = 6;
 const chosen = { span: '24h', whole: false };
 
 export function show(root, app) {
@@ -29,7 +32,7 @@ export function show(root, app) {
       if (number !== asked) return;
       if (!parts && isNew(figures) && app.can('write')) return begin();
       if (!parts) {
-        parts = built(app.signal);
+        parts = built(app);
         replace(body, parts.nodes);
       }
       parts.tell(figures);
@@ -82,25 +85,47 @@ function whose(app, refresh) {
 }
 
 function skeletons() {
-  const tiles = skeleton(11, 'block');
-  tiles.classList.add('tiles');
-  return [tiles, skeleton(2, 'block')];
+  return skeleton(4, 'block');
 }
 
-function built(signal) {
-  const tiles = h('dl', { class: 'tiles' });
-  const charts = ['activity', 'latency', 'memories'].map((name) =>
-    trend({ title: t(`chart.${name}`), quiet: t('chart.quiet'), signal }),
-  );
+// Three questions: what was learnt, what was asked and how well it was answered, and what needs attention.
+function built(app) {
+  const names = { learnt: ['memories'], asked: ['activity', 'quality', 'latency'] };
+  const chart = (name) => trend({ title: t(`chart.${name}`), quiet: t('chart.quiet'), signal: app.signal });
+  const charts = Object.fromEntries(Object.values(names).flat().map((name) => [name, chart(name)]));
+  const tiles = { learnt: h('dl', { class: 'tiles' }), asked: h('dl', { class: 'tiles' }) };
+  const newest = h('div', { class: 'card stack' });
+  const attention = needs(app);
   const more = h('div', { class: 'stack' });
+  const part = (name, ...children) => h('section', { class: 'stack question', data: { part: name }, 'aria-label': t(`ask.${name}`) }, h('h2', {}, t(`ask.${name}`)), children);
   const tell = (figures) => {
-    tiles.classList.toggle('whole', figures.whole === true);
-    replace(tiles, tilesOf(figures));
+    replace(tiles.learnt, learntTiles(figures));
+    replace(tiles.asked, askedTiles(figures));
     const times = (figures.trends ?? []).map((point) => Date.parse(point.time) / 1000);
-    trendsOf(figures.trends ?? []).forEach((series, at) => charts[at].update({ span: figures.span, times, series }));
+    for (const [name, series] of Object.entries(trendsOf(figures.trends ?? []))) charts[name].update({ span: figures.span, times, series });
+    attention.tell(figures);
     replace(more, moreOf(figures));
   };
-  return { nodes: [tiles, h('div', { class: 'charts' }, charts.map((chart) => chart.node)), more], tell };
+  if (app.can('read')) latest(app, newest);
+  return {
+    nodes: [
+      part('learnt', tiles.learnt, h('div', { class: 'charts two' }, charts.memories.node, newest)),
+      part('asked', tiles.asked, h('div', { class: 'charts' }, names.asked.map((name) => charts[name].node))),
+      part('needs', attention.node),
+      more,
+    ],
+    tell,
+  };
+}
+
+async function latest(app, box) {
+  const { items } = await app.api.get('/v1/browse', { limit: NEWEST }, app.signal).catch(() => ({ items: [] }));
+  replace(
+    box,
+    h('h3', {}, t('newest')),
+    h('ul', { class: 'lines' }, items.map((one) => h('li', {}, h('time', { class: 'muted small', datetime: one.time }, format.ago(one.time)), h('a', { href: `#/memories/${encodeURIComponent(one.id)}`, translate: 'no' }, one.text)))),
+    h('p', {}, h('a', { href: '#/memories' }, t('newest.all'))),
+  );
 }
 
 function tile(name, value, note, kind = '') {
@@ -108,24 +133,28 @@ function tile(name, value, note, kind = '') {
 }
 
 const big = (text, unit) => h('dd', {}, text, unit && h('small', {}, unit));
-const sum = (...numbers) => numbers.reduce((whole, one) => whole + (one ?? 0), 0);
 
-function tilesOf(figures) {
-  const { totals = {}, availability = {}, queue = {} } = figures;
-  const waiting = sum(queue.words, queue.vectors, queue.jobs);
+function learntTiles(figures) {
+  const { totals = {} } = figures;
+  const counted = (figures.trends ?? []).map((point) => point.memories).filter((count) => count != null);
+  const grown = counted.length ? counted.at(-1) - counted[0] : null;
   return [
+    tile(t('memories'), big(format.compact(totals.memories)), grown == null ? memoryNote(totals) : t('grown', { count: format.signed(grown, 0) })),
     tile(t('conversations'), big(format.compact(totals.conversations)), noted('messages', totals.messages)),
-    tile(t('memories'), big(format.compact(totals.memories)), memoryNote(totals)),
     tile(t('documents'), big(format.compact(totals.documents)), noted('chunks', totals.chunks)),
-    activeTile(figures),
     latencyTile('write', figures.write),
-    latencyTile('recall', figures.recall),
+    activeTile(figures),
+  ];
+}
+
+function askedTiles(figures) {
+  const { answers = {}, recall = {} } = figures;
+  return [
+    tile(t('recalls'), big(format.compact(recall.count ?? 0)), t('recalls.note', { count: format.compact(answers.count ?? 0) })),
+    tile(t('relevance'), big(format.percent(answers.relevance)), t('relevance.note')),
+    tile(t('empty'), big(answers.count ? format.percent(answers.empty / answers.count, 1) : format.NOTHING), t('empty.note', { count: format.compact(answers.empty ?? 0) }), answers.count && answers.empty / answers.count > 0.3 ? 'warn' : ''),
+    latencyTile('recall', recall),
     qualityTile(figures.quality),
-    tile(t('queue'), big(format.compact(waiting)), waiting ? t('queue.note', { words: format.compact(queue.words), vectors: format.compact(queue.vectors), jobs: format.compact(queue.jobs) }) : t('queue.empty'), waiting > 10_000 ? 'warn' : ''),
-    tile(t('errors'), big(format.compact(availability.errors)), t('errors.note', { refused: format.compact(availability.refused) }), availability.errors ? 'bad' : ''),
-    tile(t('availability'), big(format.percent(availability.share, 2)), t('availability.note', { requests: format.compact(availability.requests), uptime: format.duration(availability.uptime_s) })),
-    figures.whole && tile(t('flight'), big(format.compact(availability.in_flight)), t('flight.note')),
-    figures.whole && costTile(figures.costs),
   ];
 }
 
@@ -157,19 +186,6 @@ function qualityTile(quality) {
   return tile(t('quality'), big(format.number(quality.ndcg10, 3)), note);
 }
 
-function costTile(costs) {
-  if (!costs) return tile(t('costs.models'), big(format.NOTHING), t('costs.none'));
-  const part = costs.cap ? Math.min(costs.spent / costs.cap, 1) : 0;
-  const made = tile(
-    t('costs', { month: costs.month }),
-    big(format.number(costs.spent, 2)),
-    costs.cap == null ? t('costs.nocap') : t('costs.cap', { cap: format.number(costs.cap, 2) }),
-    part >= 1 ? 'bad' : part > 0.8 ? 'warn' : '',
-  );
-  if (costs.cap) made.append(h('dd', { class: `meter${part > 0.8 ? ' bad' : ''}` }, h('div', { style: { width: `${100 * part}%` } })));
-  return made;
-}
-
 function trendsOf(points) {
   const line = (key, colour, write, more) => ({
     name: t(`series.${key}`),
@@ -178,36 +194,20 @@ function trendsOf(points) {
     values: points.map((point) => point[key] ?? null),
     ...more,
   });
-  return [
-    [
-      line('writes', '--c1', format.compact, { solid: true, bars: -1, told: 'sum' }),
-      line('recalls', '--c3', format.compact, { solid: true, bars: 1, told: 'sum' }),
-      line('errors', '--c6', format.compact, { thin: true, told: 'sum' }),
-    ],
-    [
-      line('recall_p95', '--c3', format.duration),
-      line('recall_p50', '--c3', format.duration, { thin: true }),
-      line('write_p95', '--c1', format.duration),
-      line('write_p50', '--c1', format.duration, { thin: true }),
-    ],
-    [line('memories', '--c1', format.compact, { area: true, told: 'last' })],
-  ];
+  return {
+    memories: [line('memories', '--c1', format.compact, { area: true, told: 'last' }), line('writes', '--c5', format.compact, { own: true, bars: 1, told: 'sum' })],
+    activity: [line('recalls', '--c3', format.compact, { bars: -1, told: 'sum' }), line('empty', '--c2', format.compact, { bars: 1, told: 'sum' }), line('errors', '--c6', format.compact, { thin: true, told: 'sum' })],
+    quality: [line('relevance', '--c1', (share) => format.percent(share))],
+    latency: [line('recall_p95', '--c3', format.duration), line('recall_p50', '--c3', format.duration, { thin: true }), line('write_p95', '--c1', format.duration), line('write_p50', '--c1', format.duration, { thin: true })],
+  };
 }
 
 function moreOf(figures) {
   return [
     figures.complete === false && notice('warn', t('incomplete')),
-    h('section', { class: 'card' }, h('h2', {}, t('failures')), failures(figures.errors ?? [])),
     figures.costs?.models?.length > 0 && h('section', { class: 'card' }, h('h2', {}, t('models')), models(figures.costs.models)),
     figures.operations?.length > 0 && h('section', { class: 'card' }, h('h2', {}, t('operations')), operations(figures.operations)),
   ];
-}
-
-function failures(errors) {
-  if (!errors.length) return h('p', { class: 'muted' }, t('failures.none'));
-  const heads = ['time', 'operation', 'status', 'code'].map((key) => t(key));
-  const rows = errors.map((one) => [format.dateTime(one.time, true), one.operation, String(one.status), one.code]);
-  return table(heads, rows, { label: t('failures') });
 }
 
 function models(all) {

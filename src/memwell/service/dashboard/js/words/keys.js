@@ -1,8 +1,8 @@
 export default {
   en: {
-    'title': 'Keys',
-    'lead': 'Who may use the service, what was done with it, and who else may see this memory.',
-    'lead.grants': 'Who else may see this memory, and whose memories this key may see.',
+    'title': 'Settings',
+    'lead': 'Your data as files, keys, the audit log and sharing.',
+    'tab.data': 'Data',
     'tabs': 'Keys, log or sharing',
     'tab.keys': 'Keys',
     'tab.log': 'Audit log',
@@ -158,9 +158,9 @@ export default {
     'action.trim_thread': 'Conversation shortened',
   },
   zh: {
-    'title': '密钥',
-    'lead': '谁可以使用服务、用它做过什么，以及还有谁能看到这份记忆。',
-    'lead.grants': '还有谁能看到这份记忆，以及这个密钥能看到谁的记忆。',
+    'title': '设置',
+    'lead': '数据文件、密钥、审计日志和共享。',
+    'tab.data': '数据',
     'tabs': '密钥、日志或共享',
     'tab.keys': '密钥',
     'tab.log': '审计日志',

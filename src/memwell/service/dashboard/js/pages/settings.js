@@ -1,4 +1,4 @@
-// Keys, the log of what was done with them, and who else may see this memory.
+// Settings: everything in and out as files, the keys, the log of what was done with them, and who else may see this memory.
 import { keepOnDevice, path, session } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
@@ -7,21 +7,23 @@ import { confirmed, own } from '../more.js';
 import { shortId } from '../names.js';
 import { copyButton, pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/keys.js';
+import { data } from './data.js';
 import { grants } from './grants.js';
-import { log } from './log.js';
+import { allKeys, log } from './log.js';
 
 const t = speaking(words);
 const BUNDLES = { reader: ['read'], app: ['read', 'write'], owner: ['read', 'write', 'erase'], backend: ['read', 'write', 'erase', 'spaces'], operator: ['read', 'write', 'erase', 'admin'] };
 const SCOPES = [...BUNDLES.operator, 'spaces'];
+const TABS = ['data', 'keys', 'log', 'grants'];
 const ADMIN_TABS = ['keys', 'log'];
 
 export function show(root, app, where) {
-  const options = [...(app.can('admin') ? ADMIN_TABS : []), 'grants'];
+  const options = TABS.filter((one) => app.can('admin') || !ADMIN_TABS.includes(one));
   const tab = options.includes(where.query.get('tab')) ? where.query.get('tab') : options[0];
   const body = h('div', { class: 'stack' });
-  const choose = tabs({ label: t('tabs'), options: options.map((one) => [one, t(`tab.${one}`)]), value: tab, onchange: (one) => app.go('keys', { tab: one === options[0] ? null : one }) });
-  root.append(pageHead(t('title'), t(app.can('admin') ? 'lead' : 'lead.grants')), h('div', { class: 'stack' }, options.length > 1 && choose, body));
-  ({ keys, log, grants })[tab](body, app);
+  const choose = tabs({ label: t('tabs'), options: options.map((one) => [one, t(`tab.${one}`)]), value: tab, onchange: (one) => app.go('settings', { tab: one === options[0] ? null : one }) });
+  root.append(pageHead(t('title'), t('lead')), h('div', { class: 'stack' }, choose, body));
+  ({ data, keys, log, grants })[tab](body, app);
 }
 
 function keys(body, app) {
@@ -32,13 +34,7 @@ function keys(body, app) {
 
   async function load() {
     try {
-      const all = [];
-      let cursor = null;
-      do {
-        const page = await app.api.get('/v1/keys', { limit: 500, ...(cursor && { cursor }) }, app.signal);
-        all.push(...page.items);
-        cursor = page.next;
-      } while (cursor);
+      const all = await allKeys(app);
       const rank = (key) => (stateOf(key) === 'alive' ? 0 : 1);
       all.sort((one, other) => rank(one) - rank(other) || Date.parse(other.created) - Date.parse(one.created));
       replace(list, h('h2', {}, t('count', { count: all.length })), table(['name', 'space', 'scopes', 'state', 'used', 'rate', 'actions'].map((key) => t(key)), all.map((key) => row(app, key, load, isLast(all, key))), { label: t('tab.keys'), classes: 'wide cards' }));

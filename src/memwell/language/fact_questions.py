@@ -325,8 +325,8 @@ def _forms(pattern: str) -> tuple[_Form, ...]:
 
 
 _BRACKETS = re.compile(r"\[[^]]*\]|[()|]|[^()|[]+").findall
-_PLAIN_START = re.compile(r"(?:[a-z ](?![?*{]))*").match
-_PLAIN_END = re.compile(r"(?<!\\)[a-z ]*\Z").search
+_PLAIN_START = re.compile(r"\A(?:[a-z ](?![?*{]))*").findall
+_PLAIN_END = re.compile(r"(?<!\\)[a-z ]*\Z").findall
 
 
 @lru_cache(256)

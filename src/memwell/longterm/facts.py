@@ -448,21 +448,34 @@ class Facts:
         ]
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
-    def ended_by(self, record: str, *, as_of: datetime) -> str | None:
-        """Which record ended all that a record states, by a time: its id, or "" where only its day is past; else None."""
-        made = [one for one in self._statements.of_record(record) if not one.negated and one.retired_at is None]
-        ended = ""
-        for one in made:
-            if one.valid_to is not None and one.valid_to <= one.said_at:
-                # It was said to be over, which is still so.
-                return None
-            group = self._statements.group(group_of(one.key))
-            line = timeline(group)
-            own = [fact for fact in line if any(source == one.source for source in fact.evidence)]
-            if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
-                return None
-            ended = _successor(own[-1], line, group) or ended
-        return ended if made else None
+    def ended_by(self, records: Sequence[str], *, as_of: datetime) -> dict[str, str]:
+        """Of the records of which all that they state is over by a time: which one ended it; "" where its day is past."""
+        lines: dict[str, tuple[list[Fact], list[FactStatement]]] = {}
+
+        def end_of(made: Iterable[FactStatement]) -> str | None:
+            ended: str | None = None
+            for one in made:
+                if one.valid_to is not None and one.valid_to <= one.said_at:
+                    # It was said to be over, which is still so.
+                    return None
+                question = group_of(one.key)
+                if question not in lines:
+                    # Hits of one question often state the same of someone.
+                    group = self._statements.group(question)
+                    lines[question] = timeline(group), group
+                line, group = lines[question]
+                own = [fact for fact in line if one.source in fact.evidence]
+                if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
+                    return None
+                ended = _successor(own[-1], line, group) or ended or ""
+            return ended
+
+        made = self._statements.of_records(records)
+        ends = {
+            record: end_of(one for one in some if not one.negated and one.retired_at is None)
+            for record, some in made.items()
+        }
+        return {record: by for record, by in ends.items() if by is not None}
 
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -450,31 +451,15 @@ class Facts:
 
     def ended_by(self, records: Sequence[str], *, as_of: datetime) -> dict[str, str]:
         """Of the records of which all that they state is over by a time: which one ended it; "" where its day is past."""
-        lines: dict[str, tuple[list[Fact], list[FactStatement]]] = {}
 
-        def end_of(made: Iterable[FactStatement]) -> str | None:
-            ended: str | None = None
-            for one in made:
-                if one.valid_to is not None and one.valid_to <= one.said_at:
-                    # It was said to be over, which is still so.
-                    return None
-                question = group_of(one.key)
-                if question not in lines:
-                    # Hits of one question often state the same of someone.
-                    group = self._statements.group(question)
-                    lines[question] = timeline(group), group
-                line, group = lines[question]
-                own = [fact for fact in line if one.source in fact.evidence]
-                if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
-                    return None
-                ended = _successor(own[-1], line, group) or ended or ""
-            return ended
+        @cache
+        def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
+            # Hits often state the same of someone.
+            group = self._statements.group(question)
+            return timeline(group), group
 
-        made = self._statements.of_records(records)
-        ends = {
-            record: end_of(one for one in some if not one.negated and one.retired_at is None)
-            for record, some in made.items()
-        }
+        made = self._statements.of_records(records).items()
+        ends = {record: _end_of(some, read, as_of) for record, some in made}
         return {record: by for record, by in ends.items() if by is not None}
 
     def names_of(self, subject: str) -> list[str]:
@@ -768,6 +753,27 @@ class Facts:
     ahistory_heard = asyncify(history_heard)
     aendings = asyncify(endings)
     aended_by = asyncify(ended_by)
+
+
+def _end_of(
+    stated: Iterable[FactStatement],
+    read: Callable[[str], tuple[list[Fact], list[FactStatement]]],
+    as_of: datetime,
+) -> str | None:
+    """Which record ended all that the statements of one say; "" where only its day is past, None while one holds."""
+    ended: str | None = None
+    for one in stated:
+        if one.negated or one.retired_at is not None:
+            continue
+        if one.valid_to is not None and one.valid_to <= one.said_at:
+            # It was said to be over, which is still so.
+            return None
+        line, group = read(group_of(one.key))
+        own = [fact for fact in line if one.source in fact.evidence]
+        if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
+            return None
+        ended = _successor(own[-1], line, group) or ended or ""
+    return ended
 
 
 def _successor(fact: Fact, line: Sequence[Fact], group: Sequence[FactStatement]) -> str:

@@ -327,11 +327,9 @@ def compared_pairs(
     ]
     if not pairs:
         return
-    found = values_of(candidates, vectors, *np.array(pairs).T)
-    for place, (older, newer) in enumerate(pairs):
+    for (older, newer), values in zip(pairs, values_of(candidates, vectors, pairs), strict=True):
         ids = candidates[older].id, candidates[newer].id
         rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])
-        values = {name: float(column[place]) for name, column in found.items()}
         yield Pair(values, *rows, ("updates" if meant[ids] else "near misses") if ids in meant else kind, fold)
 
 

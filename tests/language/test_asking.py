@@ -79,3 +79,11 @@ def test_one_question_stays_one(text: str):
 )  # fmt: skip
 def test_whom_a_question_is_about(query: str, whom: str | None):
     assert asked_of(query) == whom
+
+
+@pytest.mark.parametrize("word", ["mum", "mother-in-law", "kids", "significant other"])
+def test_relatives_are_found_with_any_ending(word: str):
+    whole = asked_of(f"Where is my {word}'s car, 你说?")
+    assert [asked_of(f"Where is my {word}{end} car?") for end in ("'s", "'S")] == [whole, whole]
+    assert asked_of(f"What if my {word}'d come by car?") is not None
+    assert asked_of(f"Who is my {word}'s doctor?") is None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memwell.language import fact_questions
 from memwell.language.fact_questions import FactQuestion, fact_question
 
 ASKED = (
@@ -56,3 +59,11 @@ def test_whose_name_a_question_asks_for(question: str, called: str):
 )  # fmt: skip
 def test_other_questions_ask_for_no_fact(question: str):
     assert fact_question(question) is None
+
+
+@given(st.data())
+def test_a_question_begins_and_ends_as_its_form(data: st.DataObject):
+    forms = [form for language in ("en", "zh") for *_, some in fact_questions._rows(language) for form in some]
+    form = data.draw(st.sampled_from(forms))
+    asked = data.draw(st.from_regex(form.pattern.pattern, fullmatch=True))
+    assert form.groups(asked, asked.lower()) is not None

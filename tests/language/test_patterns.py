@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
+from functools import cache
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell.language
 from memwell.language.patterns import LazyPattern, lazy_match, lowered
 
 TEXT = "Ann is 30, Bob is 41 and nobody is old."
@@ -50,3 +54,38 @@ def test_a_lowered_text_has_every_character_at_its_place(text: str):
     assert len(made) == len(text)
     assert all(low in (one, one.lower()) for one, low in zip(text, made, strict=True))
     assert lowered("I was in \u0130zmir. I WAS.") == "i was in \u0130zmir. i was."
+
+
+def test_a_text_without_what_a_pattern_needs_compiles_nothing(monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+    monkeypatch.setattr(re, "compile", lambda pattern, flags=0: made.append(pattern))
+    lazy = LazyPattern("a (cat|dog)", re.IGNORECASE, needs=("cat", "dog"))
+    assert lazy.search("A bird") is lazy.match("A bird") is lazy.fullmatch("A bird") is None
+    assert list(lazy.finditer("A bird")) == lazy.findall("A bird") == []
+    assert lazy.sub("", "A bird") == "A bird"
+    assert lazy.split("A bird") == ["A bird"]
+    assert made == []
+    monkeypatch.undo()
+    assert lazy.search("A CAT") is not None
+    assert lazy.search("A bird") is None
+
+
+@cache
+def _with_needs() -> dict[str, LazyPattern]:
+    """The patterns of the package that need something, by name."""
+    found: dict[str, LazyPattern] = {}
+    for module in pkgutil.walk_packages(memwell.language.__path__, "memwell.language."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            lazy = getattr(value, "__self__", value)
+            if isinstance(lazy, LazyPattern) and lazy.needs:
+                found[f"{module.name}.{name}"] = lazy
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(_with_needs()))
+@given(data=st.data())
+def test_what_a_pattern_finds_has_what_it_needs(name: str, data: st.DataObject):
+    lazy = _with_needs()[name]
+    # Case is ignored in what is needed, too.
+    text = data.draw(st.from_regex(re.compile(lazy.pattern)))
+    assert any(one in text.casefold() for one in lazy.needs)

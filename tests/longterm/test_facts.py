@@ -71,6 +71,24 @@ def test_a_newer_value_ends_the_older_one_and_keeps_it(facts: Facts) -> None:
     assert [fact.object for fact in facts.about("user", as_of=day(5))] == ["Berlin"]
 
 
+def test_what_ended_records_is_read_with_one_query_for_each_question(backend: Backend, monkeypatch) -> None:
+    facts = Facts(backend.kv, "ann")
+    for at, city in enumerate(("Berlin", "Rome", "Paris")):
+        facts.learn([claim(city, 10 * at)], record=f"r{at}")
+    facts.learn([claim("tea", 0, relation="likes")], record="r3")
+    facts.learn([claim("a trip", 0, relation="plans", valid_to=day(3))], record="r4")
+    facts.learn([claim("Oslo", 2, valid_to=day(2))], record="r5")
+    scanned: list[object] = []
+    scan = backend.kv.scan
+    monkeypatch.setattr(backend.kv, "scan", lambda *args, **options: scanned.append(1) or scan(*args, **options))
+    records = ["r0", "r1", "r2", "r3", "r4", "r5", "unknown"]
+    assert facts.ended_by(records, as_of=LATER) == {"r0": "r1", "r1": "r2", "r4": ""}
+    # One for each record, and one for where they live, what they like and what they plan.
+    assert len(scanned) == len(records) + 3
+    assert facts.ended_by(records, as_of=day(5)) == {"r4": ""}
+    assert facts.ended_by([], as_of=LATER) == {}
+
+
 @pytest.mark.parametrize("first", [0, 6])
 def test_a_date_that_is_named_counts_for_more_than_when_it_was_said(facts: Facts, first: int) -> None:
     facts.learn([claim("Berlin", first)], record="r1")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.patterns import LazyPattern
-from memwell.language.segment import query_terms
+from memwell.language.segment import ascii_words, query_terms
 from memwell.language.sentences import sentences
-from memwell.language.subjects import EN_KIN, ROLES, ZH_KIN
+from memwell.language.subjects import EN_KIN, EN_KIN_ENDS, ROLES, ZH_KIN
 
 # The longest first, so that 是什么 goes before 什么.
 QUESTION_WORDS_ZH = re.compile(
@@ -190,7 +190,9 @@ _ASKS_FORMER = LazyPattern(
 _FORMER = "use previous former past original first initial earlier old was were before prior".split()
 """Words of which a question in English has one wherever that matches."""
 _BEFORE_WHAT = LazyPattern(
-    r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I
+    r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))",
+    re.I,
+    needs=("before", "prior to", "前"),
 ).search
 
 
@@ -229,6 +231,7 @@ _ZH_KIN = f"{KIN_WORDS}|医生|大夫"
 _OF_SPEAKER = LazyPattern(r"\b(?:do|am|did|have|can|should|was|will) (?:i|we)\b|\b(?:my|our)\b|[我咱]", re.I).search
 _OF_KIN = LazyPattern(rf"\b(?:my|our) (?:\w+ )?({'|'.join(EN_KIN)})('s)?\b|[我咱]们?家?的?({_ZH_KIN})(家?的)?", re.I)
 _OF_OTHERS = LazyPattern(rf"\bwho\b|谁|哪位|{_ZH_KIN}", re.I).search
+_WHO = LazyPattern(r"\bwho\b", re.I, needs=("who",)).search
 
 
 def asked_of(query: str) -> str | None:
@@ -237,6 +240,9 @@ def asked_of(query: str) -> str | None:
     "What is my boss's car?" is about the boss, and "Where is my boss?" about either: who has a role, the speaker tells.
     """
     query = query.replace("’", "'")
+    if query.isascii() and EN_KIN_ENDS.isdisjoint(ascii_words(query.replace("'", " "))):
+        # What names all relatives takes milliseconds to compile.
+        return "" if _WHO(query) is None and _OF_SPEAKER(query) else None
     found = list(_OF_KIN.finditer(query))
     if len(found) > 1 or _OF_OTHERS(_OF_KIN.sub("", query)):
         return None

@@ -17,6 +17,7 @@ from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
 from memwell.language.claims.english_objects import SAME_KIN
 from memwell.language.patterns import LazyPattern
+from memwell.language.segment import ascii_words
 
 _LONGEST_NAME = 6
 """How many words or characters of the names may differ."""
@@ -40,6 +41,9 @@ EN_KIN = {
     word: kin(ENGLISH_KIN[word], SAME_KIN.get(word, word)) for word in sorted(ENGLISH_KIN, key=lambda word: -len(word))
 }
 ZH_KIN = {word: kin(*one) for word, one in CHINESE_KIN.items()} | {"医生": "doctor", "大夫": "doctor"}
+EN_OWNERS = frozenset(form for word in EN_KIN for form in (word, f"{word}s", f"{word}'s"))
+EN_KIN_ENDS = frozenset(ascii_words(f"{form}{end}")[-1] for form in EN_OWNERS for end in ("", "'"))
+"""The last words of those for relatives: a text that names one has one of them."""
 KIN = frozenset((*EN_KIN.values(), *ZH_KIN.values()))
 _RELATIONS = {EN_KIN[word]: relation for word, relation in ENGLISH_KIN.items()} | {
     ZH_KIN[word]: one.relation for word, one in CHINESE_KIN.items()
@@ -135,7 +139,10 @@ def frame(text: str, chinese: bool) -> Frame:
     parts = _chinese_parts(text) if chinese else _english_parts(text)
     ends = _ends_chinese_name if chinese else _ends_english_name
     named = next((at for at in range(len(parts)) if parts[at] in _MARKS or ends(parts, at)), len(parts))
-    masked = tuple(_MARK if part in _MARKS else _NUMBER_SIGN if _NUMBER(part) else part for part in parts)
+    masked = tuple(
+        _MARK if part in _MARKS else _NUMBER_SIGN if part[:1].isdecimal() or part in _NUMBERS else part
+        for part in parts
+    )
     return Frame(parts, masked, named)
 
 
@@ -144,10 +151,10 @@ _MARKS = frozenset(",;:.!，。；：！")
 _NO_PERSON = frozenset("home work office school".split()).union("家里")
 _ANY_OF_THEM = frozenset("new old actual correct usual".split()).union("新旧老")
 _SMALL = frozenset("now today currently nowadays again instead these days".split()).union("了的", _MARKS)
-_NUMBER = LazyPattern(
-    r"\d|(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|first|second|third|fourth|fifth|[零一二两三四五六七八九十百千万])\Z"
-).match
+_NUMBERS = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
+    "sundays one two three four five six seven eight nine ten eleven twelve first second third fourth fifth".split()
+).union("零一二两三四五六七八九十百千万")
 
 
 def of_two_owners(newer: str, older: str, chinese: bool) -> bool:
@@ -156,7 +163,7 @@ def of_two_owners(newer: str, older: str, chinese: bool) -> bool:
     So are what an employer gave and one's own, what someone made for another and their trade, and the job of one of the
     speaker's people and the speaker's home.
     """
-    if _is_given(newer, older) or (_THEIR_JOB(newer) and _OUR_HOME(older)):
+    if _is_given(newer, older) or (_OUR_HOME(older) and _THEIR_JOB(newer)):
         return True
     now, before = (_owned(text, chinese) for text in (newer, older))
     if now is None or before is None or now[1] != before[1] or now[0] == before[0]:
@@ -173,14 +180,18 @@ def _is_given(newer: str, older: str) -> bool:
     return bool(given["work"] or given["work_zh"]) or _TRADE(older) is not None
 
 
+_GIVING = (
+    "gave given made built baked cooked knitted knit sewed painted carved bought brought sent lent got issued wrote drew "
+    "crocheted".split()
+)
 _GIVES = LazyPattern(
     r"\A\W*(?:(?P<work>(?:(?:my|our|the) )?(?:work|company|office|employer|boss|school|uni|job))|(?:(?:my|our) )?[\w'’-]+)"
-    r"(?: has| have| just| also|['’]s)* (?:gave|given|made|built|baked|cooked|knitted|knit|sewed|painted|carved"
-    r"|bought|brought|sent"
-    r"|lent|got|issued|wrote|drew|crocheted) (?:me|us|him|her|them|my \w+|our \w+) "
+    r"(?: has| have| just| also|['’]s)* "
+    rf"(?:{'|'.join(_GIVING)}) (?:me|us|him|her|them|my \w+|our \w+) "
     r"|\A(?:(?P<work_zh>公司|单位|学校|老板|厂里)|[^\W\x00-\x7f]{1,4})(?:今天|昨天|刚|还|又|亲手)*[给送帮为](?:我们?|[他她]|大家)"
     r"(?:[发配送做买织画烤寄带打盖修]了|了)",
     re.IGNORECASE,
+    needs=(*(f"{verb} {whom}" for verb in _GIVING for whom in "me us him her them my our".split()), *"给送帮为"),
 ).match
 _INSTEAD = LazyPattern(
     r"\b(?:new|now|instead|replac\w+|swap\w*|old|no longer|any ?more|sold|gone|broke|broken|switch\w*|job"
@@ -196,9 +207,12 @@ _THEIR_JOB = LazyPattern(
     rf"|shift)\b(?! from home)"
     rf"(?!.*\b(?:mov|liv|relocat|home|house|flat))|(?:我们?|咱们?)?(?:{KIN_WORDS})[^。；]*(?:工作|上班|兼职)(?!.*[搬住])",
     re.IGNORECASE,
+    needs="job work position shift 工作 上班 兼职".split(),
 ).match
 _OUR_HOME = LazyPattern(
-    r"\b(?:I|we)\b[^.;]*\b(?:live|living|flat|house|moved|home)\b|[我咱][^。；]*[住搬家]", re.I
+    r"\b(?:I|we)\b[^.;]*\b(?:live|living|flat|house|moved|home)\b|[我咱][^。；]*[住搬家]",
+    re.I,
+    needs="live living flat house moved home 住 搬 家".split(),
 ).match
 
 
@@ -233,7 +247,8 @@ def _measures(text: str) -> frozenset[str]:
 
 _MEASURE = LazyPattern(
     r"(?i)(?P<weight>\b(?:weigh\w*|kilos?|kg|lbs?)\b|\d ?(?:kg|lbs)\b|公斤|体重)|(?P<size>\bsize\b|码)"
-    r"|(?P<height>\b(?:cm|centimet\w+|met(?:re|er)s?|tall)\b|\dcm\b|厘米|[\d一二]米|身高)"
+    r"|(?P<height>\b(?:cm|centimet\w+|met(?:re|er)s?|tall)\b|\dcm\b|厘米|[\d一二]米|身高)",
+    needs="weigh kilo kg lb size cm met tall 公斤 体重 码 米 身高".split(),
 ).finditer
 
 
@@ -308,8 +323,35 @@ def is_pastime(text: str) -> bool:
 
 _PASTIME = LazyPattern(
     r"(?:(?:I|We|(?:My |Our )?[A-Za-z]+) (?:collect|play|bake|knit|sew|sing|paint|draw|brew|coach|run)s? [a-z][^,;.]*"
-    r"|[^，。；了过]{1,4}(?:收集|收藏|会?弹|会?吹|会?拉|带|烤|画)[^，。；了过\d]+)[.!。！]?\Z"
+    r"|[^，。；了过]{1,4}(?:收集|收藏|会?弹|会?吹|会?拉|带|烤|画)[^，。；了过\d]+)[.!。！]?\Z",
+    needs="collect play bake knit sew sing paint draw brew coach run 收 弹 吹 拉 带 烤 画".split(),
 ).match
+
+
+EN_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
+        "|vet vet's|hairdresser hairdresser's barber barber's haircut|dermatologist|checkup|therapist",
+        "paper": "passport passports|certificate certificates|licence license|diploma|deeds",
+        "payment": "rent|electricity|water|internet broadband|council|insurance",
+        "instrument": "violin|guitar|piano|cello|drums|flute|trumpet|ukulele|clarinet|saxophone sax|banjo|harp|accordion",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+ZH_KINDS = {
+    word: (kind, words.split()[0])
+    for kind, some in {
+        "visit": "牙医 洗牙 看牙 补牙 拔牙|中医|家庭医生|体检|配镜 验光 眼科|理发|产检|兽医",
+        "paper": "护照|身份证|驾照 驾驶证|户口本|出生证|房产证|结婚证|社保卡|医保卡|毕业证|行驶证",
+        "payment": "房租 月租 租金|物业费|水费|电费|燃气费 煤气费|宽带费 网费|话费|停车费|学费",
+        "instrument": "小提琴|大提琴|钢琴|吉他|古筝|二胡|笛子|架子鼓|萨克斯|尤克里里|琵琶|口琴",
+    }.items()
+    for words in some.split("|")
+    for word in words.split()
+}
+"""Words for things of a few kinds, with the kind and the usual word of each."""
 
 
 # English.
@@ -325,6 +367,7 @@ _EN_NEWS = LazyPattern(
     r"(?:thing|fact)|I(?:'ve| have)? (?:just )?(?:hear|heard|found out|learn(?:ed|t))|just (?:heard|found out|"
     r"learn(?:ed|t)))[,:!]? (?:that )?|so,? )(?=[A-Z])",
     re.IGNORECASE,
+    needs=("so ", "so,", "turns out", "apparently", "guess what", "fun", "hear", "found out", "learn"),
 ).sub
 _EN_OPENING = LazyPattern(r"\A(?:(?:by the way|[a-z]+)[,:] )?(?:now )?").sub
 _EN_PARTS = LazyPattern(r"\[\w+\]|\w(?:[\w@'.:-]*[\w'])?|[,;:.!]").findall

@@ -24,10 +24,14 @@ from memwell.language.patterns import LazyPattern
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.subjects import (
     EN_KIN,
+    EN_KIN_ENDS,
+    EN_KINDS,
+    EN_OWNERS,
     KIN,
     RELATIVES,
     ROLES,
     ZH_KIN,
+    ZH_KINDS,
     are_two,
     do_two_things,
     frame,
@@ -198,6 +202,7 @@ _OPENING = LazyPattern(
     r"\W*(?:(?:oh|ah|ugh)\b[\s,]*)?(?:no,? wait|wait|no(?=[,.!…])|sorry|actually|scratch that|make that)\b"
     r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起|不对|不是|哦不|我是说|我?(?:刚才|刚刚)?[说打写讲记搞弄]错)",
     re.IGNORECASE,
+    needs="wait no sorry actually scratch make 抱歉 意思 不 我是说 错".split(),
 ).match
 _WRONG = LazyPattern(r"\b(?:wrong|typo|mix(?:ed)?|mis\w+)\b|[说写记弄打看听搞]错|看成", re.IGNORECASE).search
 _CLAUSES = LazyPattern(r"[^,;:!.，。；：！]+[,;:!.，。；：！]*").findall
@@ -293,7 +298,9 @@ def _says_only_alone(one: StatedText, other: StatedText) -> bool:
 
 
 _ALONE = LazyPattern(
-    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!,]|\Z| for\b| since\b)|(?:一个人住|独居)(?!在)", re.I
+    r"\bliv(?:e|ed|ing) (?:alone|(?:by|to) myself|on my own)(?=[.!,]|\Z| for\b| since\b)|(?:一个人住|独居)(?!在)",
+    re.I,
+    needs=("alone", "myself", "my own", "住", "居"),
 ).search
 CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
@@ -335,7 +342,8 @@ _TRAVELS = LazyPattern(
 ).search
 _PART_OF_DAY = LazyPattern(
     r"(?i)(?:in the (?:morning|afternoon|evening)s?|at night),? (?:i|we) (?:only|just|usually|always)\b"
-    "|我?(?:早上|上午|中午|下午|晚上)我?(?:只|一般|通常|都)"
+    "|我?(?:早上|上午|中午|下午|晚上)我?(?:只|一般|通常|都)",
+    needs="only just usually always 只 般 常 都".split(),
 ).match
 _ANY_PART_OF_DAY = LazyPattern(r"morning|noon|evening|night|[早晚夜]|[上中下]午").search
 
@@ -375,12 +383,18 @@ def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
     return _parts(" ".join(one[:-1])).isdisjoint(_parts(" ".join(other[:-1])))
 
 
-_RETRACTS = LazyPattern(r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE).match
+_RETRACTS = LazyPattern(
+    r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE, needs=("wait", "sorry")
+).match
 _CORRECTS = LazyPattern(
     r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
     r"|mis(?:read|heard|typed|spoke|took|remembered|spelt|spelled)|(?:i|we) meant|scratch that|(?:was|were) off)\b"
     r"|更正|[说写记弄打看听搞]错|不对|才知道|其实|弄混|记反",
     re.IGNORECASE,
+    needs=(
+        *"correction typo wrong mistake mix misread misheard mistyped misspoke mistook misremember misspel meant".split(),
+        *("turns out", "scratch that", "was off", "were off", "正", "错", "不对", "才", "其实", "混", "反"),
+    ),
 ).search
 
 
@@ -461,8 +475,6 @@ _EN_OWNED = LazyPattern(
     r"|best|dear|current|thesis)\s+)*|the\s+(?=baby))"
     rf"({'|'.join(EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
-_EN_OWNERS = frozenset(form for word in EN_KIN for form in (word, f"{word}s", f"{word}'s"))
-_EN_KIN_ENDS = frozenset(ascii_words(f"{form}{end}")[-1] for form in _EN_OWNERS for end in ("", "'"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_TO_US = LazyPattern(
     r"\b(?:in|(?:live|lives|living|stay|stays|staying|home|back|over)(?: here)?) with (?:me|us)\b"
@@ -495,29 +507,21 @@ _EN_MOVED = LazyPattern(
     r" (?:my|our|the) ((?:[\w'-]+ ){1,3}?)(?:to|until|back|forward|(?:\w+ )?\w+\W*\Z)"
     r"|\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been"
     r"|was|were|got|is|are|gets) (?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved"
-    r"|changed)|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
+    r"|changed)|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b",
+    needs="pushed switched brought bumped put rescheduled postponed shifted moved changed slipped painted".split(),
 ).match
 _EN_OWNER = LazyPattern(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
+_EN_OWNS = LazyPattern(r"(?:(?:my|our) )?[a-z]+'s ").match
 _EN_RELATIVE = LazyPattern(
     r"\A(?:(?:my|our) [a-z]+|(?!my |our |the |it's|s?he's|that's|.*\b(?:i|me|we|us)\b)[a-z]+)'s (?:[a-z]+ )?"
     rf"({'|'.join(EN_KIN)})\b(?! is | was |'s name)"
 ).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
-EN_KINDS = {
-    word: (kind, words.split()[0])
-    for kind, some in {
-        "visit": "dentist dentist's dental|optician optician's optometrist|gp doctor doctor's|physio physiotherapist"
-        "|vet vet's|hairdresser hairdresser's barber barber's haircut|dermatologist|checkup|therapist",
-        "paper": "passport passports|certificate certificates|licence license|diploma|deeds",
-        "payment": "rent|electricity|water|internet broadband|council|insurance",
-        "instrument": "violin|guitar|piano|cello|drums|flute|trumpet|ukulele|clarinet|saxophone sax|banjo|harp|accordion",
-    }.items()
-    for words in some.split("|")
-    for word in words.split()
-}
-_EN_OF_KIND = LazyPattern(r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b").findall
+_EN_OF_KIND = LazyPattern(
+    r"((?:\b[a-z'-]+ ){1,3})(key|code|password|passcode|pin)(?:s|'s)?\b", needs=("key", "code", "passw", "pin")
+).findall
 _EN_NO_KIND = frozenset("lost found left put took gave got have has own only same your his her their house".split())
 _EN_I = LazyPattern(r"(?:[a-z ]{0,25}[,:] )?(?:i|we)\b").match
 _EN_MINE = LazyPattern(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(EN_KIN)})\b").match
@@ -597,6 +601,10 @@ _EN_SUPPOSED = LazyPattern(
     r"|\w+ed)|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) "
     r"(?:my|i)|in my (?:youth|childhood|\w+ies)|in those days)\b",
     re.IGNORECASE,
+    needs=(
+        *"might maybe perhaps would 'd thinking considering hop dream tempted suppose if nearly almost youth".split(),
+        *(" may", "not sure", "when i", "when we", "as a ", "back in", "back when", "childhood", "ies", "those days"),
+    ),
 ).search
 _EN_SENTENCE_PART = LazyPattern(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
 _EN_EVENT = LazyPattern(
@@ -687,7 +695,7 @@ _EN_CUES: dict[str, _Pattern] = dict(
 def _english(text: str) -> StatedText:
     lower = (text := without_news(text)).lower()
     parts = frozenset(ascii_words(lower))
-    kin = not _EN_KIN_ENDS.isdisjoint(parts)  # What names all kin is slow to compile.
+    kin = not EN_KIN_ENDS.isdisjoint(parts)  # What names all kin is slow to compile.
     cues = _found(_EN_CUES, lower, parts)
     denied = () if _EN_DENIALS.isdisjoint(parts) else map(_english_words, _EN_DENIED(lower))
     return StatedText(
@@ -698,7 +706,7 @@ def _english(text: str) -> StatedText:
         kinds=_english_kinds(lower, parts),
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
-        relative=relative[1] if kin and "'s " in lower and (relative := _EN_RELATIVE(lower)) else "",
+        relative=relative[1] if kin and _EN_OWNS(lower) and (relative := _EN_RELATIVE(lower)) else "",
         about=SPEAKER if _EN_I(lower) else OTHER if (kin and _EN_MINE(lower)) or _begins_with_person(text) else "",
         of_me=_speaks_of_me(lower),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
@@ -758,7 +766,7 @@ def _english_words(text: str) -> frozenset[str]:
 def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[str]:
     """Relatives, people named at the beginning of a clause, and the speaker as ""."""
     found: set[str] = set()
-    may = not _EN_OWNERS.isdisjoint(parts) and (not parts.isdisjoint(("my", "our")) or "baby" in lower)
+    may = not EN_OWNERS.isdisjoint(parts) and (not parts.isdisjoint(("my", "our")) or "baby" in lower)
     for match in _EN_OWNED(lower) if may else ():
         found.add(EN_KIN[match[1]])
         if match[2] and match[1] not in ("baby", "kid"):
@@ -820,18 +828,7 @@ _ZH_THING = LazyPattern(
     "\\A(?:[^\\W\\x00-\\x7f]{2,4}[，：])?(?:现在)?(?:我们?|咱们?)?的?(?:新的?|旧的?|现在的?)?([^\\W\\x00-\\x7f]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
-_ZH_KINDS = {
-    word: (kind, words.split()[0])
-    for kind, some in {
-        "visit": "牙医 洗牙 看牙 补牙 拔牙|中医|家庭医生|体检|配镜 验光 眼科|理发|产检|兽医",
-        "paper": "护照|身份证|驾照 驾驶证|户口本|出生证|房产证|结婚证|社保卡|医保卡|毕业证|行驶证",
-        "payment": "房租 月租 租金|物业费|水费|电费|燃气费 煤气费|宽带费 网费|话费|停车费|学费",
-        "instrument": "小提琴|大提琴|钢琴|吉他|古筝|二胡|笛子|架子鼓|萨克斯|尤克里里|琵琶|口琴",
-    }.items()
-    for words in some.split("|")
-    for word in words.split()
-}
-_ZH_KIND = LazyPattern("|".join(_ZH_KINDS)).findall
+_ZH_KIND = LazyPattern("|".join(ZH_KINDS)).findall
 _ZH_OF_KIND = LazyPattern("([\u4e00-\u9fffA-Za-z]{1,3}?)的?(钥匙|密码)").findall
 _ZH_NO_KIND = frozenset("的我把那个这新旧家你他她和跟是了用拿放在有没要给忘带改换找到配丢掉们不面下里")
 _ZH_I = LazyPattern(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{_ZH_KIN_WORDS})|们?的)").match
@@ -969,7 +966,7 @@ def _chinese_thing(text: str) -> tuple[str, ...]:
 def _chinese_kinds(text: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for word in _ZH_KIND(text):
-        kind, name = _ZH_KINDS[word]
+        kind, name = ZH_KINDS[word]
         found.setdefault(kind, set()).add(name)
     for words, kind in _ZH_OF_KIND(text):
         found.setdefault(kind, set()).update(set(words.lower()) - _ZH_NO_KIND)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
 
@@ -448,21 +449,18 @@ class Facts:
         ]
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
-    def ended_by(self, record: str, *, as_of: datetime) -> str | None:
-        """Which record ended all that a record states, by a time: its id, or "" where only its day is past; else None."""
-        made = [one for one in self._statements.of_record(record) if not one.negated and one.retired_at is None]
-        ended = ""
-        for one in made:
-            if one.valid_to is not None and one.valid_to <= one.said_at:
-                # It was said to be over, which is still so.
-                return None
-            group = self._statements.group(group_of(one.key))
-            line = timeline(group)
-            own = [fact for fact in line if any(source == one.source for source in fact.evidence)]
-            if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
-                return None
-            ended = _successor(own[-1], line, group) or ended
-        return ended if made else None
+    def ended_by(self, records: Sequence[str], *, as_of: datetime) -> dict[str, str]:
+        """Of the records of which all that they state is over by a time: which one ended it; "" where its day is past."""
+
+        @cache
+        def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
+            # Hits often state the same of someone.
+            group = self._statements.group(question)
+            return timeline(group), group
+
+        made = self._statements.of_records(records).items()
+        ends = {record: _end_of(some, read, as_of) for record, some in made}
+        return {record: by for record, by in ends.items() if by is not None}
 
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.
@@ -756,6 +754,27 @@ class Facts:
     ahistory_heard = asyncify(history_heard)
     aendings = asyncify(endings)
     aended_by = asyncify(ended_by)
+
+
+def _end_of(
+    stated: Iterable[FactStatement],
+    read: Callable[[str], tuple[list[Fact], list[FactStatement]]],
+    as_of: datetime,
+) -> str | None:
+    """Which record ended all that the statements of one say; "" where only its day is past, None while one holds."""
+    ended: str | None = None
+    for one in stated:
+        if one.negated or one.retired_at is not None:
+            continue
+        if one.valid_to is not None and one.valid_to <= one.said_at:
+            # It was said to be over, which is still so.
+            return None
+        line, group = read(group_of(one.key))
+        own = [fact for fact in line if one.source in fact.evidence]
+        if not own or any(fact.valid_to is None or fact.valid_to > as_of for fact in own):
+            return None
+        ended = _successor(own[-1], line, group) or ended or ""
+    return ended
 
 
 def _successor(fact: Fact, line: Sequence[Fact], group: Sequence[FactStatement]) -> str:

@@ -590,7 +590,9 @@ class Candidates:
         # A missing neighbour is the record itself.
         rows, before = self._rows[places], self._before[places]
         before = np.where(before == NOWHERE, rows, before)
-        wanted, at = np.unique(np.concatenate((rows, before)), return_inverse=True)
+        both = np.concatenate((rows, before))
+        wanted = np.array(sorted(set(both.tolist())), np.intp)
+        at = wanted.searchsorted(both)
         best = late(wanted.tolist())
         if best is None:
             return None

@@ -190,6 +190,15 @@ class FactStatements:
         """The stored statements of one record."""
         return list(self._pointed_at(_of_record(record)))
 
+    def of_records(self, records: Iterable[str]) -> dict[str, list[FactStatement]]:
+        """The stored statements of records, by record; those are read in one query."""
+        pointers = {record: list(map(_pointer, self._entries(_of_record(record)))) for record in records}
+        found = self._kv.get_many(self._space, [one.statement for some in pointers.values() for one in some])
+        return {
+            record: [_decoded(found[one.statement]) for one in some if one.statement in found]
+            for record, some in pointers.items()
+        }
+
     def made_by_hand(self) -> Iterator[FactStatement]:
         """The statements that no record made."""
         return self._pointed_at(MADE_BY_HAND)

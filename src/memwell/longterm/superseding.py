@@ -86,7 +86,6 @@ _MOST_ODDS = 30.0
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 
 Floats = NDArray[np.float32]
-Odds = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
@@ -172,12 +171,12 @@ class PairModel:
         ]
         if not pairs:
             return {}
-        older, newer = np.array(pairs).T
-        found = values_of(candidates, vectors, older, newer)
-        values = np.array([found[name] for name in self.names], np.float32).T
+        found = values_of(candidates, vectors, pairs)
+        values = np.array([[one[name] for name in self.names] for one in found], np.float32)
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
         # Where another value is given to what has one at a time, there is nothing to guess.
-        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
+        certain = np.array([_CERTAIN * one["other_value"] for one in found])
+        chances = np.maximum(self.chances(values, rows, *np.array(pairs).T), certain)
         # Whom and what texts are about takes longer to read than all else here, and most pairs are unlikely anyway.
         return {
             (older, newer): chance
@@ -336,39 +335,44 @@ def _means_another(
 
 
 def values_of(
-    candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, older: Places, newer: Places
-) -> dict[str, Odds]:
-    """What is known of pairs, given by the places of their memories, by name."""
-    places: list[int] = sorted({*older.tolist(), *newer.tolist()})
-    pairs = list(zip(older.tolist(), newer.tolist(), strict=True))
-    read = {place: statement(candidates[place].text) for place in places}
-    words = [compared(read[later], read[earlier]) for earlier, later in pairs]
-    stated = {place: _stated_facts(candidates[place]) for place in places}
-    odds = _log_odds(candidates)
-    found = {
-        **dict(zip(words[0], np.array([list(one.values()) for one in words]).T, strict=True)),
-        "older_relevance": odds[older],
-        "newer_relevance": odds[newer],
-        "both_relevant": np.minimum(odds[older], odds[newer]),
-        "other_value": np.array(
-            [
-                float(bool(stated[earlier]) and is_other_value(stated[later], stated[earlier]))
-                for earlier, later in pairs
-            ]
-        ),
-    }
-    if vectors is not None:
-        found["alike"] = vectors.alike[older, newer]
-        found["alike_shared"] = np.einsum("ij,ij->i", vectors.shared[older], vectors.shared[newer])
-    cues = {place: [float(cue in one.cues) for cue in CUES] for place, one in read.items()}
-    for name, some in (("older", older.tolist()), ("newer", newer.tolist())):
-        found |= zip([f"{name}_{cue}" for cue in CUES], np.array([cues[place] for place in some]).T, strict=True)
-    return found | _together(found)
+    candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, pairs: Sequence[tuple[int, int]]
+) -> list[dict[str, float]]:
+    """What is known of pairs, given by the places of the earlier and the later memory, by name."""
+    odds, places = _log_odds(candidates), np.array(pairs).T
+    near = _likenesses(vectors, *places)
+    found: list[dict[str, float]] = []
+    for (older, newer), likeness in zip(pairs, near, strict=True):
+        earlier, later = statement(candidates[older].text), statement(candidates[newer].text)
+        now, before = _stated_facts(candidates[newer]), _stated_facts(candidates[older])
+        values = {
+            **compared(later, earlier),
+            "older_relevance": odds[older],
+            "newer_relevance": odds[newer],
+            "both_relevant": min(odds[older], odds[newer]),
+            "other_value": float(bool(before) and is_other_value(now, before)),
+            **likeness,
+            **{name: float(cue in earlier.cues) for name, cue in _OLDER_CUES},
+            **{name: float(cue in later.cues) for name, cue in _NEWER_CUES},
+        }
+        found.append(values | _together(values, later.cues))
+    return found
 
 
-def _log_odds(candidates: Sequence[ComparedHit]) -> Odds:
+_OLDER_CUES, _NEWER_CUES = (tuple((f"{which}_{cue}", cue) for cue in CUES) for which in ("older", "newer"))
+
+
+def _likenesses(vectors: ComparedVectors | None, older: Places, newer: Places) -> list[dict[str, float]]:
+    """How alike the vectors of each pair are, as a whole and in the part that every language has."""
+    if vectors is None:
+        return [{}] * len(older)
+    alike = vectors.alike[older, newer].tolist()
+    shared = np.einsum("ij,ij->i", vectors.shared[older], vectors.shared[newer]).tolist()
+    return [{"alike": one, "alike_shared": other} for one, other in zip(alike, shared, strict=True)]
+
+
+def _log_odds(candidates: Sequence[ComparedHit]) -> list[float]:
     chances = np.clip([one.relevance for one in candidates], _LEAST_RELEVANCE, 1.0 - _LEAST_RELEVANCE)
-    return np.log(chances / (1.0 - chances))
+    return np.log(chances / (1.0 - chances)).tolist()
 
 
 def _stated_facts(hit: ComparedHit) -> tuple[StatedFact, ...]:
@@ -376,12 +380,11 @@ def _stated_facts(hit: ComparedHit) -> tuple[StatedFact, ...]:
     return read_facts(statement(hit.text).stated) if hit.traits.stated is None else hit.traits.stated
 
 
-def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
-    """What the values of pairs say together, by name."""
+def _together(found: Mapping[str, float], cues: frozenset[str]) -> dict[str, float]:
+    """What the values of a pair say together, by name; the cues are those of the later memory."""
     holder, topic, words = found["same_holder"], found["same_topic"], found["same_words"]
-    numbers, alike = found["other_numbers"], found.get("alike", np.zeros_like(topic))
-    change = np.max([found[f"newer_{cue}"] for cue in CHANGE], axis=0)
-    plain = 1.0 - np.max([found[f"newer_{cue}"] for cue in _NOT_PLAIN], axis=0)
+    numbers, alike = found["other_numbers"], found.get("alike", 0.0)
+    change, plain = float(not CHANGE.isdisjoint(cues)), float(_NOT_PLAIN.isdisjoint(cues))
     return {
         "change_and_topic": change * topic,
         "change_and_topic_of_holder": change * topic * holder,

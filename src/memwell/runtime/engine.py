@@ -507,8 +507,7 @@ class _RecallerAt(NamedTuple):
     def recall(self, query: str, *, limit: int) -> list[Recalled]:
         """The memories that answer the query best; also what was ended by one that is no hit is called outdated."""
         found = self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
-        facts = self.memory.facts
-        ended = {one.id: facts.ended_by(one.id, as_of=self.now) for one in found if SUPERSEDED not in one.flags}
+        ended = self.memory.facts.ended_by([one.id for one in found if SUPERSEDED not in one.flags], as_of=self.now)
         return [
             one if (by := ended.get(one.id)) is None else replace(one, flags=(*one.flags, SUPERSEDED), superseded_by=by)
             for one in found

@@ -122,8 +122,8 @@ _STATES = frozenset(("lives_in", "works_at", "works_in", "occupation", "studies_
 
 def changes_another(text: str, newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
     """Whether a clause changes a thing, and the other states only what is no matter of it: "I changed jobs" of a home."""
-    changed = _CHANGED(text)
-    if not older or changed is None or not {one.relation for one in newer}.isdisjoint(one.relation for one in older):
+    changed = _CHANGED(text) if older else None
+    if changed is None or not {one.relation for one in newer}.isdisjoint(one.relation for one in older):
         return False
     thing, own = changed[1] or changed[2], [_THINGS.get(one.relation) for one in older]
     return all(one is not None and one.search(thing) is None for one in own)
@@ -132,7 +132,8 @@ def changes_another(text: str, newer: Sequence[StatedFact], older: Sequence[Stat
 _CHANGED = LazyPattern(
     r"[^,;:]*\b(?:changed|switched|swapped|replaced|upgraded) (?:(?:my|our|his|her|their|the|an?|new) )*"
     r"(?!(?:to|from|over|for)\b)([a-z]+)\b(?! (?:to|for|with)\b)[^,;:]*\Z"
-    r"|[^，；：。]*(?<![交转兑])换(?![到成去])了?(?:一?[个部台辆份家间]|新|的)*([^\W\x00-\x7f了]{2,4})了?[。！]?\Z"
+    r"|[^，；：。]*(?<![交转兑])换(?![到成去])了?(?:一?[个部台辆份家间]|新|的)*([^\W\x00-\x7f了]{2,4})了?[。！]?\Z",
+    needs="changed switched swapped replaced upgraded 换".split(),
 ).match
 _HOME = LazyPattern(
     r"flat|house|home|apartment|place|room|cit(?:y|ies)|town|area|address|countr|hood|[房住屋城区国]|地[方址]"

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from memwell.language import dates as calendars
 from memwell.language.dates import SECONDS, DateReading, Stretch, timed
-from memwell.language.patterns import lazy_match
+from memwell.language.patterns import LazyPattern, lazy_match
 
 # The words and patterns of English times.
 
@@ -84,6 +84,8 @@ NUMBER = (
     rf"|(?:an?|one|{_one_of(SMALL[2:] + TEENS)}|twenty|thirty|forty|fifty|sixty|several|(?:a|one){S}hundred))"
 )
 UNIT = r"(?P<unit>second|sec|minute|min|hour|hr|day|night|weekend|week|fortnight|month|year|decade)s?\b"
+UNITS = "sec min hour hr day night week month year decade".split()
+"""What a text with one of these units has in it."""
 COUNT = rf"{NUMBER}(?:{S}|-)(?:more{S}|full{S}|whole{S}|long{S}|short{S})?{UNIT}(?P<half>{S}and{S}a{S}half\b)?"
 PART = r"(?P<part>morning|afternoon|evening|night)\b"
 CLOCK = (
@@ -102,14 +104,17 @@ RELATIVE = lazy_match(
     rf"(?P<what>{_one_of([*MONTHS, *WEEKDAYS, *SEASONS, *FESTIVALS])}|week|weekend|month|quarter|year|decade|century)\b"
     rf"(?!'?s?{S}old)(?:{S}{PART})?"
 )
-TRAILING = lazy_match(rf"(?P<which>last|past|previous|next|coming)\b{S}{COUNT}")
-AGO = lazy_match(rf"{COUNT}{S}(?P<way>ago|back|from{S}(?:now|today))\b")
-IN_COUNT = lazy_match(rf"(?:in|within)\b{S}(?:about{S}|just{S}|only{S})?{COUNT}(?!{S}(?:of|before|after|ago)\b|'|-)")
+TRAILING = lazy_match(rf"(?P<which>last|past|previous|next|coming)\b{S}{COUNT}", UNITS)
+AGO = lazy_match(rf"{COUNT}{S}(?P<way>ago|back|from{S}(?:now|today))\b", UNITS)
+IN_COUNT = lazy_match(
+    rf"(?:in|within)\b{S}(?:about{S}|just{S}|only{S})?{COUNT}(?!{S}(?:of|before|after|ago)\b|'|-)", UNITS
+)
 FOR_COUNT = lazy_match(
     rf"for\b{S}(?:(?:about|over|almost|nearly|around|like|at{S}least|more{S}than|the|up{S}to|only|just){S}){{0,2}}"
-    rf"(?P<trailing>(?:last|past|next){S})?{COUNT}(?!{S}old\b|-)"
+    rf"(?P<trailing>(?:last|past|next){S})?{COUNT}(?!{S}old\b|-)",
+    UNITS,
 )
-COUNTED = lazy_match(COUNT)
+COUNTED = lazy_match(COUNT, UNITS)
 THE_TIME = lazy_match(
     rf"the{S}(?:day|night|week|month|year|morning|afternoon|evening|other|beginning|start|middle|end|first|second|third|fourth"
     rf"|{_one_of(WEEKDAY_NAMES)})"
@@ -120,9 +125,10 @@ NUMBER_TIME = lazy_match(
     rf"(?:sec|min|h|d|night|w|fortnight|m|y|times|full|long|short|a\b|an\b|per\b|ea|ev|[ap]\.?m|o'?clock|{_one_of(MONTHS)})"
     r"|[ap]\.?m\b|o'?clock)|(?:1[5-9]|2[01])[0-9]{2}(?![0-9])"
 )
-BARE_COUNT = lazy_match(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])")
+BARE_COUNT = lazy_match(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])", UNITS)
 RELATIVE_TO = lazy_match(
-    rf"(?:the{S}(?P<unit1>day|night|weekend|week|month|year)|{COUNT}){S}(?P<way>before|after|prior{S}to){S}"
+    rf"(?:the{S}(?P<unit1>day|night|weekend|week|month|year)|{COUNT}){S}(?P<way>before|after|prior{S}to){S}",
+    ("before", "after", "prior"),
 )
 WEEKDAY_RELATIVE_TO = lazy_match(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
 UNIT_OF = lazy_match(rf"the{S}(?P<unit>weekend|week|{PART}){S}of{S}")
@@ -170,13 +176,13 @@ TIMES_A = lazy_match(
 WEEKDAY_PARTS = lazy_match(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}){S}(?:morning|afternoon|evening|night)s\b")
 PLURAL_DAYS = lazy_match(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}|weekday|weekend)s\b(?:{S}{PART}s?)?")
 WEEKDAY = lazy_match(rf"(?P<weekday>{_one_of(WEEKDAY_NAMES)})\b(?!-|{S}school)")
-NOT_SO_FAR = re.compile(r"(?:n't|not|never|first|best|worst)\b[^.!?;,]*\Z").search
-AHEAD = re.compile(
+NOT_SO_FAR = LazyPattern(r"(?:n't|not|never|first|best|worst)\b[^.!?;,]*\Z").search
+AHEAD = LazyPattern(
     r"\b(?:will|won't|going to|gonna|shall|plan|plans|planning|can't wait|upcoming|see you|let's|hope|hoping|scheduled"
     r"|looking forward|booked|deadline|due|coming|would be|wanna|(?:i|we) have (?:an?|my|to)|got to|need to)\b|'ll\b"
 ).search
-SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)")
-LAST_WORD = re.compile(r"([a-z']+)(?:[ \t\r\n\u00a0]{1,3}|-)(?:the[ ])?\Z").search
+SENTENCE_END = LazyPattern(r"[.!?\n](?=\s|$)")
+LAST_WORD = LazyPattern(r"([a-z']+)(?:[ \t\r\n\u00a0]{1,3}|-)(?:the[ ])?\Z").search
 WORD = re.compile(r"[a-z0-9_]+")
 LOOKED_BACK = 64
 

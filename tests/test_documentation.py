@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
+from benchmarks.capacity import users
 from memwell.runtime.wire.codec import HTTP_KINDS, KINDS
 from memwell.runtime.wire.table import OPERATIONS
 from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
@@ -245,6 +246,54 @@ def capacity_table() -> str:
 def test_the_page_of_capacity_has_what_was_measured() -> None:
     page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     assert between(page, "measured") == capacity_table()
+
+
+def users_tables() -> dict[str, str]:
+    """What a user costs as it was measured, what users need by that, and at which list price, as the page has them."""
+    known = json.loads(users.KEPT.read_text(encoding="utf-8"))
+    costs = [
+        "| engine | remember | recall | append | a memory | a message | a memory that is held |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for engine in users.ENGINES:
+        one = known[engine]
+        spent = [
+            f"{one[f'{name}_own_ms']:.1f} + {one[f'{name}_server_ms']:.1f}" for name in ("remember", "recall", "append")
+        ]
+        sizes = [f"{one[f'{name}_bytes'] / 1e3:.1f} kB" for name in ("memory", "message", "held")]
+        costs.append(f"| {' | '.join([engine, *spent, *sizes])} |")
+    needs = [
+        "| users | store | cores of services | their memory | cores of servers | disk |",
+        "|---|---|---|---|---|---|",
+    ]
+    prices = ["| users | store | a month | a user a month |", "|---|---|---|---|"]
+    for count, engine, copies in (
+        (1, "sqlite", 1),
+        (1_000, "sqlite", 1),
+        (100_000, "sqlite", 1),
+        (100_000, "postgres", 2),
+        (10_000_000, "postgres", 2),
+    ):
+        found = users.needed(known[engine], count, copies=copies)
+        rest = [
+            _amount(found.cores),
+            f"{_amount(found.memory_gb)} GB",
+            _amount(found.server_cores),
+            f"{_amount(found.disk_gb)} GB",
+        ]
+        needs.append(f"| {' | '.join([f'{count:,}', engine, *rest])} |")
+        price = users.priced(found)
+        prices.append(f"| {count:,} | {engine} | ${price:,.0f} | ${price / count:,.4f} |")
+    return {name: "\n".join(lines) + "\n" for name, lines in (("costs", costs), ("needs", needs), ("prices", prices))}
+
+
+def _amount(value: float) -> str:
+    return "0" if not value else f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.1 else "< 0.1"
+
+
+def test_the_page_of_capacity_has_what_users_need() -> None:
+    page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    assert {name: between(page, name) for name in ("costs", "needs", "prices")} == users_tables()
 
 
 # The commands of a release

@@ -237,7 +237,7 @@ class Milvus(Site):
     def orphans(self, store: Backend) -> list[str]:
         assert isinstance(store, ComposedBackend)
         assert store.follower is not None
-        store.reconcile()
+        store.follower.reconcile()
         rows = {one.id for one in paged(lambda cursor: store.index.scan(SPACE, limit=1000, cursor=cursor))}
         there = set(store.follower.attached.use(lambda engine: list(engine.ids(SPACE))))
         return [f"in one part alone: {id_}" for id_ in sorted(rows ^ there)]

@@ -114,6 +114,38 @@ def test_a_state_is_written_by_its_owner_alone(backend: Backend):
         queue.close()
 
 
+def test_a_job_that_could_not_be_added_is_not_owned(backend: Backend):
+    one, other = JobQueue(backend, QUEUE), JobQueue(backend, QUEUE)
+    kept = Kept(job(), again=b"")
+    one.write("k", ended(kept), one.add("k", kept))
+    with pytest.raises(Conflict):
+        other.add("k", kept)
+    assert not other.pending.claim("k")
+    for queue in (one, other):
+        queue.close()
+
+
+def test_a_key_that_is_owned_is_read_again_only_when_the_lease_runs_out(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+):
+    one, other = PendingList(backend.kv, REGISTRY), PendingList(backend.kv, REGISTRY)
+    assert [one.claim("a"), one.claim("a", add=True), other.claim("a", add=True)] == [False, True, False]
+    reads: list[str] = []
+    plain = type(backend.kv).get
+    monkeypatch.setattr(type(backend.kv), "get", lambda self, space, key: reads.append(key) or plain(self, space, key))
+    assert one.claim("a")
+    assert reads == []
+    # As if the process was held up for longer than its lease, and another one took the key.
+    one._beaten = float("-inf")
+    backend.kv.delete(jobs_module._OWNERS, one.owner)
+    assert other.claim("a")
+    assert not one.claim("a")
+    one.remove("a")
+    assert [entry.value for entry in other.entries()] == [other.owner]
+    for queue in (one, other):
+        queue.close()
+
+
 def test_a_claim_that_came_too_late_is_given_back(backend: Backend):
     slow, other = JobQueue(backend, QUEUE), JobQueue(backend, QUEUE)
     kept = Kept(job(), again=b"")

@@ -25,8 +25,11 @@ from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
 from memwell.runtime.jobs import REGISTRY, PendingList
 from memwell.runtime.worker import Worker, listed_spaces, notified_afterwards, pending_by_space
+from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
+from memwell.storage.postgres.connections import Session
+from tests.engines.postgres import open_recycled, recycle
 from tests.knowledge.bench import SHELF, Failing, filled
 
 _WRITER = """
@@ -37,6 +40,27 @@ _WRITER = """
         m.remember(f"I live in Berlin. This is note {n} of mine.", speaker=f"person {n}", session="talk")
         print(n, flush=True)
 """
+
+
+def test_a_memory_is_indexed_with_few_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """On PostgreSQL each costs processor time on both sides; it was 68 once."""
+    sent: list[str] = []
+    plain = Session._send
+    with memwell.open(
+        open_recycled(tmp_path), embedder=HashEmbedder(64), settings=Settings(embedding_cache_entries=0)
+    ) as m:
+        m.remember("Ann lives in Paris.")
+        assert _wait_until(lambda: not any(True for _ in listed_spaces(m.backend)))
+        monkeypatch.setattr(m._parts.worker, "_looked", float("inf"))
+        monkeypatch.setattr(
+            Session, "_send", lambda self, sql, bindings=(): sent.append(sql) or plain(self, sql, bindings)
+        )
+        m.remember("The tea is on the upper shelf.")
+        assert _wait_until(lambda: sum("memwell_delete_entry" in sql for sql in list(sent)) == 1)
+        assert _wait_until(lambda: not m._parts.worker._waiting and not m._parts.worker._unfinished)
+        assert len(sent) <= 16, sent
+        assert [hit.text for hit in m.recall("Where is the tea?", limit=1)] == ["The tea is on the upper shelf."]
+    recycle(tmp_path)
 
 
 def _killed_writer(path: Path, first: int, lot: random.Random) -> int:

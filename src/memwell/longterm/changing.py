@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import FilterLike, Where, as_filter, id_begins_with, record_test
+from memwell.filters import AnyOf, FilterLike, Where, as_filter, id_begins_with, record_test
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, check_version, version_key
 from memwell.longterm.embedding import STAGED
@@ -53,6 +53,8 @@ from memwell.values import (
     check_text,
     check_type,
 )
+
+_MAY_BE_OVER = AnyOf((Where((KEY, "status"), "eq", FORGOTTEN), Where((KEY, "expires"), "exists")))
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -494,7 +496,8 @@ class Eraser(MemoryBase):
             forgotten = traits.status == FORGOTTEN and hidden_for > retention_s
             return forgotten or (traits.expires is not None and traits.expires <= now)
 
-        over = [record.id for record in self._all() if is_over(record)]
+        # Most memories neither expire nor are forgotten, and are not read.
+        over = [record.id for record in self._all(_MAY_BE_OVER) if is_over(record)]
         if not over:
             return Erased()
         self.settle_journal()

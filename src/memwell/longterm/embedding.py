@@ -99,10 +99,13 @@ class Embedders:
 
         Call it inside the transaction that stores them.
         """
-        found = self.stored_model()
-        if found is None:
+        return self.claim_over(name, self._kv.get(self._inner, MARK))
+
+    def claim_over(self, name: str, entry: Entry | None) -> bool:
+        """As ``claim``, with the entry ``MARK`` as the transaction has read it."""
+        if entry is None:
             self._kv.put(self._inner, MARK, name)
-        return found in (None, name)
+        return entry is None or entry.value == name
 
     def switch_to(self, name: str) -> None:
         """Make this the embedder of the space. Call it inside the transaction that stores its vectors."""
@@ -580,6 +583,11 @@ class TokenStore:
             self._kv.put(self._inner, inner_key(PREFIX, id_), _mark(model) + tokens)
         else:
             self.delete(id_)
+
+    def put_many(self, model: str, tokens: Mapping[str, bytes]) -> None:
+        """Store those of new memories, by id; nothing for those without any."""
+        mark = _mark(model)
+        self._kv.put_many(self._inner, {inner_key(PREFIX, id_): mark + one for id_, one in tokens.items() if one})
 
     def delete(self, id_: str) -> None:
         """Drop those of a memory."""

@@ -29,15 +29,27 @@ from memwell.language.claims.stated import stated_facts
 from memwell.language.fact_questions import fact_question
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
-from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
+from memwell.longterm.embedding import (
+    MARK,
+    STATE_KEY,
+    EmbeddedText,
+    Embedders,
+    Reembedding,
+    TokenStore,
+    WantedEmbedder,
+    embedded,
+)
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import STATES_FACTS, fingerprint
 from memwell.longterm.journal import (
+    MARKS,
+    SKIPPED,
     Journal,
     JournalMarks,
     ReadView,
     inner_key,
     inner_space,
+    marks_in,
     note_skipped,
     pending_vector,
     queue_skipped,
@@ -311,6 +323,16 @@ _TURN_S = 30.0
 """The longest wait for a turn: the caller may be in a transaction that the other thread waits for."""
 
 
+class _Known(NamedTuple):
+    """What the store says of a space's pending work."""
+
+    marks: JournalMarks
+    model: str | None
+    """The embedder of the stored vectors."""
+    reembeds: bool
+    """Whether a re-embedding is under way, or leaves something to delete."""
+
+
 class Indexer:
     """Processes the journal of one space."""
 
@@ -332,6 +354,8 @@ class Indexer:
         self._embedder = embedder
         self._chat = chat
         self._tries = 0
+        self.done_to: int | None = None
+        """Up to where the journal was when the last batch of ``work`` left nothing to do; None when it left something."""
         self._asked: tuple[SaidText, ...] = ()
         self._answered: list[Extracted] = []
         self.embedders = Embedders(backend.kv, self._inner, embedder, wanted_embedder)
@@ -379,43 +403,65 @@ class Indexer:
         turn = _TURNS[hash((id(self._backend), self._space)) % len(_TURNS)]
         is_ours = turn.acquire(timeout=_TURN_S)
         try:
-            return self.work_off() or self.reembedding.work()
+            return self.work_off() or self._reembed()
         finally:
             if is_ours:
                 turn.release()
 
+    def _reembed(self) -> int:
+        return 0 if self.done_to is not None else self.reembedding.work()
+
     def work_off(self) -> int:
         """Process one batch of the journal. Returns how many entries it advanced."""
-        if self._embedder is not None:
-            queue_skipped(self._backend, self._space, self.journal)
-        marks = self.journal.marks()
+        self.done_to = None
+        known = self._known()
+        marks = known.marks
         if marks.embedded < marks.indexed:
             return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
         pending = self.journal.after(marks.indexed, BATCH)
-        if pending:
-            self._index(marks, pending, embed=True, chat=self._chat)
+        done = self._index(marks, pending, embed=True, chat=self._chat, known=known) if pending else True
+        name = None if self._embedder is None else self._embedder.name
+        if done and len(pending) < BATCH and not known.reembeds and (name is None or known.model in (None, name)):
+            self.done_to = _end(pending) if pending else marks.indexed
         return len(pending)
+
+    def _known(self) -> _Known:
+        """Read what there is to do. Memories that another process stored without an embedder are queued first."""
+        found = self._backend.kv.get_many(self._inner, (SKIPPED, MARKS, MARK, STATE_KEY))
+        if SKIPPED in found and self._embedder is not None:
+            queue_skipped(self._backend, self._space, self.journal)
+        model = str(found[MARK].value) if MARK in found else None
+        return _Known(marks_in(found.get(MARKS)), model, STATE_KEY in found)
 
     # Words
 
     def _index(
-        self, marks: JournalMarks, pending: Sequence[Message], *, embed: bool, chat: ChatModel | None = None
-    ) -> None:
+        self,
+        marks: JournalMarks,
+        pending: Sequence[Message],
+        *,
+        embed: bool,
+        chat: ChatModel | None = None,
+        known: _Known | None = None,
+    ) -> bool:
+        """Store the memories of entries. Returns whether they have all they are to have, their vectors included."""
         memories = [entry for entry in pending if not _is_pending_vector(entry)]
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
         found = self._claims(records, chat, thorough=embed)
         records = [_weighed(record, one) for record, one in zip(records, found, strict=True)]
-        made = self._vectors(records) if embed else None
-        end = _end(pending)
+        made = self._vectors(records, known) if embed else None
+        end, whole = _end(pending), False
+        prints = {one.id: self.duplicate_key(one) for one in records if one.id not in named and _may_repeat(one)}
         try:
             with self._backend.transaction():
-                current = made is not None and self.embedders.claim(made.model)
+                read = self._backend.kv.get_many(self._inner, (MARK, *dict.fromkeys(prints.values())))
+                current = made is not None and self.embedders.claim_over(made.model, read.pop(MARK, None))
                 if made is not None and current:
                     records = [_with_vector(record, one) for record, one in zip(records, made.texts, strict=True)]
                 whole = current and len(memories) == len(pending)
                 self.journal.advance(marks, indexed=end, embedded=end if whole else None)
-                stored = self._store(records, named)
+                stored = self._store(records, prints, {key: str(entry.value) for key, entry in read.items()})
                 if made is not None and current:
                     self._store_tokens(made.model, zip(records, made.texts, strict=True), stored)
                 for record, one in zip(records, found, strict=True):
@@ -425,6 +471,8 @@ class Indexer:
         except Conflict:
             # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
+            return False
+        return whole
 
     def _claims(self, records: Sequence[Record], chat: ChatModel | None, *, thorough: bool) -> list[list[Claim]]:
         """The claims of memories, read by the rules; if ``thorough`` and vectors are made here, by the reader as well.
@@ -515,17 +563,26 @@ class Indexer:
             self._mark_failed(entry.id, str(error))
             return None
 
-    def _store(self, records: Sequence[Record], named: frozenset[str]) -> Collection[str]:
-        """Store records; a repetition of a memory is added to its evidence. Returns the ids of the new ones."""
+    def _store(
+        self, records: Sequence[Record], prints: Mapping[str, str], printed: Mapping[str, str]
+    ) -> Collection[str]:
+        """Store records; a repetition of a memory is added to its evidence. Returns the ids of the new ones.
+
+        ``prints`` are the keys of those that may repeat a memory, and ``printed`` the ids of memories by these keys.
+        """
         fresh: dict[str, Record] = {}
-        known = {record.id for record in self._backend.index.get(self._space, [record.id for record in records])}
+        first = dict(printed)
+        known = self._backend.index.metadata_of(self._space, [record.id for record in records])
         for record in records:
             if record.id in known:
                 # It was remembered before; only update() changes a memory.
                 continue
-            duplicate = None if record.id in named else self._duplicate_of(record, fresh)
+            key = prints.get(record.id)
+            duplicate = None if key is None else self._duplicate_of(record, first.get(key), fresh)
             if duplicate is None:
                 fresh[record.id] = record
+                if key is not None:
+                    first[key] = record.id
             else:
                 again = _said_again(duplicate, record)
                 self._backend.kv.put(self._inner, inner_key(ALIAS, record.id), [record.id, duplicate.id])
@@ -533,28 +590,20 @@ class Indexer:
                     fresh[duplicate.id] = again
                 else:
                     self._backend.index.upsert([again])
+        self._backend.kv.put_many(self._inner, {key: id_ for key, id_ in first.items() if printed.get(key) != id_})
         self._backend.index.upsert(list(fresh.values()))
         return fresh
 
     def _store_tokens(self, model: str, made: Iterable[tuple[Record, EmbeddedText]], stored: Collection[str]) -> None:
         """Store the token vectors of the memories that were stored."""
-        for record, text in made:
-            if record.id in stored and text.tokens:
-                self.tokens.put(record.id, model, text.tokens)
+        self.tokens.put_many(model, {record.id: text.tokens for record, text in made if record.id in stored})
 
-    def _duplicate_of(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
-        """The memory with the same text, if any. Messages of a conversation are never repetitions."""
-        if traits_of(record).session:
+    def _duplicate_of(self, record: Record, id_: str | None, fresh: Mapping[str, Record]) -> Record | None:
+        """The memory ``id_``, which had the same text, if it still is one that a record repeats."""
+        if id_ is None or id_ == record.id:
             return None
-        key = self.duplicate_key(record)
-        entry = self._backend.kv.get(self._inner, key)
-        if entry is not None:
-            id_ = str(entry.value)
-            known = fresh.get(id_) or next(iter(self._backend.index.get(self._space, [id_])), None)
-            if known is not None and traits_of(known).active and known.id != record.id:
-                return known
-        self._backend.kv.put(self._inner, key, record.id)
-        return None
+        known = fresh.get(id_) or next(iter(self._backend.index.get(self._space, [id_])), None)
+        return known if known is not None and traits_of(known).active else None
 
     def resolved(self, id_: str) -> str:
         """The id of the memory that holds a text: the given one, or the memory that it repeated."""
@@ -586,9 +635,11 @@ class Indexer:
                 self.journal.advance(marks, embedded=marks.indexed)
                 self.journal.write([pending_vector(id_) for id_ in dict.fromkeys(ids)])
 
-    def _vectors(self, records: Sequence[Record]) -> _Embedded | None:
+    def _vectors(self, records: Sequence[Record], known: _Known | None = None) -> _Embedded | None:
         """The vectors of records by the embedder of the space; None when they cannot be made now."""
-        embedder = self.embedders.embedder_for(self.embedders.stored_model()) if records else None
+        if not records or self._embedder is None:
+            return None
+        embedder = self.embedders.embedder_for(self.embedders.stored_model() if known is None else known.model)
         if embedder is None:
             return None
         try:
@@ -709,6 +760,11 @@ def _moved(journal: Journal, marks: JournalMarks, to: int) -> int:
     except Conflict:
         return 1
     return to - marks.embedded
+
+
+def _may_repeat(record: Record) -> bool:
+    """Whether a record may repeat a memory: messages of a conversation do not."""
+    return not traits_of(record).session
 
 
 def _is_pending_vector(entry: Message) -> bool:

@@ -20,7 +20,7 @@ from memwell.errors import Conflict
 from memwell.messages import Message
 from memwell.records import Page, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage import open_backend
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, Entry
 
 MARKS = "journal"
 _LONGEST = 900
@@ -102,8 +102,7 @@ class Journal:
 
     def marks(self) -> JournalMarks:
         """How far the journal is processed."""
-        entry = self._kv.get(self._space, MARKS)
-        return JournalMarks() if entry is None else JournalMarks(*entry.value, version=entry.version)
+        return marks_in(self._kv.get(self._space, MARKS))
 
     def after(self, index: int, most: int) -> list[Message]:
         """Up to ``most`` entries from ``index`` on."""
@@ -142,10 +141,15 @@ class Journal:
         self._log.trim(self._thread, min(marks.indexed, marks.embedded))
 
 
+def marks_in(entry: Entry | None) -> JournalMarks:
+    """The marks of the entry ``MARKS``."""
+    return JournalMarks() if entry is None else JournalMarks(*entry.value, version=entry.version)
+
+
 # Entries that say that an indexed memory is waiting for its vector.
 
 _BATCH = 200
-_SKIPPED = "without-vectors"
+SKIPPED = "without-vectors"
 
 
 def pending_vector(id_: str) -> Message:
@@ -155,17 +159,17 @@ def pending_vector(id_: str) -> Message:
 
 def note_skipped(backend: Backend, space: Space) -> None:
     """Record that memories were processed without an embedder. Call it inside a transaction."""
-    backend.kv.put(inner_space(space), _SKIPPED, True)
+    backend.kv.put(inner_space(space), SKIPPED, True)
 
 
 def queue_skipped(backend: Backend, space: Space, journal: Journal) -> None:
     """If that was recorded, queue the vector of every memory that has none."""
-    if backend.kv.get(inner_space(space), _SKIPPED) is None:
+    if backend.kv.get(inner_space(space), SKIPPED) is None:
         return
     with backend.transaction():
         stored = paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
         journal.write([pending_vector(record.id) for record in stored if record.vector is None])
-        backend.kv.delete(inner_space(space), _SKIPPED)
+        backend.kv.delete(inner_space(space), SKIPPED)
 
 
 # A read-only view of a store whose journal cannot be processed because the store cannot be written.

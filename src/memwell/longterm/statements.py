@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby, islice
 from string import ascii_lowercase
+from typing import Any
 from unicodedata import normalize
 
 import msgspec
@@ -162,10 +163,11 @@ class FactStatements:
         name = statement.key.rpartition("/")[2]
         by_object = "" if not statement.object else f"{BY_OBJECT}{key_part(name_key(statement.object))}/{name}"
         pointer = _Pointer(statement.key, by_object)
-        self._kv.put(self._space, f"{_home_of(statement)}{name}", msgspec.to_builtins(pointer))
+        # In this order, so that a crash leaves entries that can be found by their record.
+        entries: dict[str, Any] = {f"{_home_of(statement)}{name}": msgspec.to_builtins(pointer)}
         if by_object:
-            self._kv.put(self._space, by_object, statement.key)
-        self._kv.put(self._space, statement.key, _encoded(statement))
+            entries[by_object] = statement.key
+        self._kv.put_many(self._space, {**entries, statement.key: _encoded(statement)})
         return True
 
     def group(self, prefix: str) -> list[FactStatement]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from memwell.filters import id_begins_with
 from memwell.longterm.journal import inner_key, inner_space
-from memwell.longterm.traits import Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import KEY, Traits, own_metadata, traits_of, with_traits
 from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Backend, Entry, KeyValue
 
@@ -40,6 +41,14 @@ class Use(NamedTuple):
 def use_in(traits: Traits) -> Use:
     """What the traits of a memory say of its uses."""
     return Use(traits.uses, 0.0 if traits.accessed is None else traits.accessed.timestamp())
+
+
+def _use_in(metadata: Mapping[str, Any]) -> Use:
+    """The same of stored metadata. Most has no uses: those are counted apart."""
+    stored = metadata.get(KEY)
+    if not (isinstance(stored, Mapping) and ("uses" in stored or "accessed" in stored)):
+        return Use()
+    return use_in(msgspec.convert(stored, Traits))
 
 
 def with_use(traits: Traits, use: Use | None) -> Traits:
@@ -67,8 +76,8 @@ class Uses:
             }
             # The entry of a memory is deleted with it, so only those without one may not exist.
             fresh = [id_ for id_ in counts if id_ not in known]
-            records = self._backend.index.get(self._space, fresh) if fresh else []
-            known |= {record.id: use_in(traits_of(record)) for record in records}
+            found = self._backend.index.metadata_of(self._space, fresh) if fresh else {}
+            known |= {id_: _use_in(metadata) for id_, metadata in found.items()}
             stored = {
                 id_: Use(use.times + counts[id_], max(use.last, _seconds(moments.get(id_))))
                 for id_, use in known.items()

@@ -141,6 +141,8 @@ class PendingList:
         self._owner = new_id()
         self._lock = threading.Lock()
         self._held: set[str] = set()
+        self._versions: dict[str, int] = {}
+        """The versions of the entries that this process owns, as it wrote or read them last."""
         self._beaten = float("-inf")
         self._heart: threading.Thread | None = None
         self._stop = threading.Event()
@@ -159,7 +161,9 @@ class PendingList:
         elif self._kv.get(self._space, key) is not None:
             return
         with suppress(Conflict):
-            self._kv.put(self._space, key, self.owner if mine else "", ttl=self._kept_s, expect=0)
+            entry = self._kv.put(self._space, key, self.owner if mine else "", ttl=self._kept_s, expect=0)
+            if mine:
+                self._versions[key] = entry.version
 
     def entries(self) -> Iterator[Entry]:
         """Every entry of the list."""
@@ -179,42 +183,56 @@ class PendingList:
         """Whether nothing is on the list."""
         return not self._kv.scan(self._space, limit=1).items
 
-    def claim(self, key: str) -> bool:
-        """Own a key of the list, or keep it. False when another process owns it, or it is not listed."""
-        entry = self._kv.get(self._space, key)
-        if entry is None:
-            return self._lose(key)
-        owner = _owner(entry)
-        if owner == self.owner:
+    def claim(self, key: str, *, add: bool = False) -> bool:
+        """Own a key of the list, or keep it. False when another process owns it, or it is not listed.
+
+        With ``add`` a key that is not listed is added.
+        """
+        mine = self.owner
+        if key in self._versions and self._is_leased():
+            # As long as the lease lasts, no other process takes it.
             self._hold(key)
             return True
-        if self.is_alive(owner):
+        entry = self._kv.get(self._space, key)
+        owner = "" if entry is None else _owner(entry)
+        if (entry is None and not add) or (owner != mine and self.is_alive(owner)):
             return self._lose(key)
         self._hold(key)
-        try:
-            self._kv.put(self._space, key, self.owner, ttl=self._kept_s, expect=entry.version)
-        except Conflict:
-            return self._lose(key)
+        if entry is None or owner != mine:
+            expect = 0 if entry is None else entry.version
+            try:
+                entry = self._kv.put(self._space, key, mine, ttl=self._kept_s, expect=expect)
+            except Conflict:
+                return self._lose(key)
+        self._versions[key] = entry.version
         return True
 
     def release(self, key: str) -> None:
         """Let another process claim a key that this one owns."""
-        entry = self._own_entry(key)
-        if entry is not None:
+        version = self._own_version(key)
+        if version is not None:
             with suppress(Conflict):
-                self._kv.put(self._space, key, "", ttl=self._kept_s, expect=entry.version)
+                self._kv.put(self._space, key, "", ttl=self._kept_s, expect=version)
 
     def remove(self, key: str) -> None:
         """Remove a key that this process owns from the list."""
-        entry = self._own_entry(key)
-        if entry is not None:
+        version = self._own_version(key)
+        if version is not None:
             with suppress(Conflict):
-                self._kv.delete(self._space, key, expect=entry.version)
+                self._kv.delete(self._space, key, expect=version)
 
-    def _own_entry(self, key: str) -> Entry | None:
+    def _own_version(self, key: str) -> int | None:
+        """The version of a key that is given up; None when this process does not own it."""
+        known = self._versions.get(key)
         self._lose(key)
+        if known is not None:
+            return known
         entry = self._kv.get(self._space, key)
-        return entry if entry is not None and entry.value == self.owner else None
+        return entry.version if entry is not None and entry.value == self.owner else None
+
+    def forget(self, key: str) -> None:
+        """Take a key as not owned: the transaction that added it was undone."""
+        self._lose(key)
 
     def _hold(self, key: str) -> None:
         # The lease first: an owner without one counts as gone.
@@ -228,7 +246,12 @@ class PendingList:
     def _lose(self, key: str) -> bool:
         with self._lock:
             self._held.discard(key)
+            self._versions.pop(key, None)
         return False
+
+    def _is_leased(self) -> bool:
+        """Whether the lease of this process lasts for a while."""
+        return time.monotonic() - self._beaten < self._lease_s / 2
 
     def is_alive(self, owner: str) -> bool:
         """Whether the process of this id renews its lease, or is this one."""
@@ -259,6 +282,7 @@ class PendingList:
             heart.join(_CLOSING_S)
         with self._lock:
             self._held.clear()
+            self._versions.clear()
             said = self._beaten > float("-inf")
         if said:
             with suppress(MemwellError):
@@ -296,9 +320,13 @@ class JobQueue:
 
         Raises ``Conflict`` when the queue has a job of this key.
         """
-        with self._backend.transaction():
-            self.pending.offer(key, mine=True)
-            return self._put(key, replace(kept, owner=self.pending.owner), expect=0)
+        try:
+            with self._backend.transaction():
+                self.pending.offer(key, mine=True)
+                return self._put(key, replace(kept, owner=self.pending.owner), expect=0)
+        except MemwellError:
+            self.pending.forget(key)
+            raise
 
     def claim(self, key: str) -> FoundJob | None:
         """Own a free job, and return it. None when another process owns it, or it has ended."""

@@ -51,6 +51,9 @@ _SCRUB_PAUSE_S = 5.0
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
+_PURGED_S = 3_600.0
+"""How long a worker does not ask again whether a space was purged."""
+_MOST_KNOWN = 10_000
 _TOPIC = "memwell work "
 
 _delayed: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_delayed", default=None)
@@ -116,6 +119,8 @@ class Worker:
         """Kept until their work is done: they count failed tries."""
         self._put_off: dict[Space, tuple[float, float]] = {}
         """When a space whose work failed is tried again, and after how long a pause."""
+        self._purged: dict[Space, float] = {}
+        """Until when a space is known to be purged."""
         self._uses: dict[Space, _Uses] = {}
         self._lock = threading.Lock()
         self._owned: set[Space] = set()
@@ -146,7 +151,8 @@ class Worker:
         # The journal holds the work. When the space cannot be listed, the worker here does it all the same, or else the
         # next process that recalls from the space or writes to it.
         try:
-            self._pending.offer(space.encoded())
+            # A worker that is idle begins at once; the spaces of a busy one are free for others.
+            self._pending.offer(space.encoded(), mine=sure_s > 0 and not self._waiting)
             self._sure[space] = now
         except ReadOnlyStore:
             raise
@@ -293,15 +299,13 @@ class Worker:
     def _batch(self, space: Space, memory: Eraser) -> _Left:
         done = 0
         try:
-            # A recall of another process may have removed the space from the list meanwhile.
-            self._pending.offer(space.encoded())
             # Before each step: a worker that has lost the space stops.
             while not self._stopped and self._claims(space):
                 worked = memory.indexer.work()
                 done += worked
-                if not worked:
+                if not worked or memory.indexer.done_to is not None:
                     self._purge(space, memory)
-                    return self._finish(space, lambda: _is_pending(memory))
+                    return self._finish(space, lambda: _is_pending(memory), memory.indexer.done_to is not None)
                 if done >= BATCH:
                     return _Left.MORE
         except ReadOnlyStore:
@@ -322,7 +326,6 @@ class Worker:
             return _Left.NOTHING
         self._scrub_due = float("inf")
         try:
-            self._pending.offer(SCRUBS.encoded())
             if self._claims(SCRUBS):
                 scrub_pending(self._backend)
                 now = time.monotonic()
@@ -336,9 +339,9 @@ class Worker:
                 _log.warning("scrubbing failed and is tried again: %s: %s", type(error).__name__, error)
         return _Left.LATER
 
-    def _finish(self, space: Space, is_pending: Callable[[], bool]) -> _Left:
-        """Remove a space from the list, unless something is pending there."""
-        if is_pending():
+    def _finish(self, space: Space, is_pending: Callable[[], bool], is_done: bool = False) -> _Left:
+        """Remove a space from the list, unless something is pending there; ``is_done`` says that nothing was."""
+        if not is_done and is_pending():
             self._release(space)
             return _Left.LATER
         self._sure.pop(space, None)
@@ -351,8 +354,8 @@ class Worker:
         return _Left.NOTHING
 
     def _claims(self, space: Space) -> bool:
-        """Whether this worker owns the space."""
-        if not self._pending.claim(space.encoded()):
+        """Whether this worker owns the space, which is listed if it is not."""
+        if not self._pending.claim(space.encoded(), add=True):
             self._owned.discard(space)
             return False
         self._owned.add(space)
@@ -370,10 +373,15 @@ class Worker:
         if owner_of_documents(space) is not None:
             # Documents neither expire nor are forgotten.
             return
+        if time.monotonic() < self._purged.get(space, 0.0):
+            return
         inner = inner_space(space)
         if self._backend.kv.get(inner, "purged") is None:
             memory.purge(self._retention_s)
             self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
+        if len(self._purged) >= _MOST_KNOWN:
+            self._purged.clear()
+        self._purged[space] = time.monotonic() + _PURGED_S
 
     def store_uses(self, only: Space | None = None) -> None:
         """Store the counts of recalled memories of all spaces, or of one."""
@@ -409,6 +417,10 @@ def _pending_in(backend: Backend, space: Space) -> PendingWork:
 
 
 def _is_pending(memory: Eraser) -> bool:
+    done_to = memory.indexer.done_to
+    if done_to is not None:
+        # All else was done: only what was added since can be pending.
+        return bool(memory.indexer.journal.after(done_to, 1))
     lacks = memory.pending()
     return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 

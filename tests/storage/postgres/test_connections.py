@@ -17,7 +17,7 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend, connections
-from memwell.storage.postgres.connections import Connections, Link, Pool, address_of, connect, is_of_pooler
+from memwell.storage.postgres.connections import Connections, Link, Pool, Session, address_of, connect, is_of_pooler
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import open_store, schema_of, server
 from tests.engines.proxy import Proxy
@@ -91,6 +91,48 @@ def test_a_message_that_was_there_before_is_a_conflict_also_after_a_lost_answer(
     with pytest.raises(Conflict):
         backend.log.append(TALK, [human("other", id="same")])
     assert texts(backend) == ["one"]
+
+
+@pytest.mark.parametrize("way", ["to_client", "to_server"])
+def test_a_value_is_put_and_deleted_once_wherever_the_connection_is_cut(
+    backend: PostgresBackend, proxy: Proxy, way: str
+):
+    """Without a receipt, a change of an expected version whose answer is lost would be a conflict with itself."""
+    wrong: list[object] = []
+    for cut in (0, 1, 7, 40):
+        proxy.cut_after_bytes(cut, way)
+        new = backend.kv.put(HOME, "key", 0, expect=0)
+        proxy.cut_after_bytes(cut, way)
+        changed = backend.kv.put(HOME, "key", 1, expect=new.version)
+        found = backend.kv.get(HOME, "key")
+        proxy.cut_after_bytes(cut, way)
+        gone = backend.kv.delete(HOME, "key", expect=changed.version)
+        if (found, gone, backend.kv.get(HOME, "key")) != (changed, True, None):
+            wrong.append((cut, found, gone))
+    assert wrong == []
+
+
+def test_an_entry_takes_one_statement_and_a_conflict_changes_nothing(
+    backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[str] = []
+    plain = Session._send
+    monkeypatch.setattr(Session, "_send", lambda self, sql, bindings=(): sent.append(sql) or plain(self, sql, bindings))
+    entry = backend.kv.put(HOME, "a", 1, expect=0)
+    assert [backend.kv.get(HOME, "a"), backend.kv.get_many(HOME, ["a"])] == [entry, {"a": entry}]
+    for expect in (0, entry.version + 1):
+        with pytest.raises(Conflict, match=str(entry.version)):
+            backend.kv.put(HOME, "a", 2, expect=expect)
+        with pytest.raises(Conflict, match=str(entry.version)):
+            backend.kv.delete(HOME, "a", expect=expect)
+    assert backend.kv.delete(HOME, "a", expect=entry.version)
+    assert len(sent) == 8
+    with backend.transaction():
+        backend.kv.put(HOME, "b", 1)
+        with pytest.raises(Conflict):
+            backend.kv.put(HOME, "b", 2, expect=0)
+        backend.kv.put(HOME, "c", 1)
+    assert [one.value for one in backend.kv.scan(HOME).items] == [1, 1]
 
 
 def test_a_write_of_several_statements_is_done_once_wherever_it_is_cut(backend: PostgresBackend, proxy: Proxy):

@@ -25,7 +25,7 @@ from memwell.storage.postgres.index import (
     graph_prefix,
 )
 from memwell.storage.postgres.schema import keyed, space_key
-from memwell.storage.protocols import split_state
+from memwell.storage.protocols import Changes, split_state
 from memwell.testing.conformance.congruence import assert_same_match, assert_same_near
 from tests.engines.postgres import open_store, schema_of, server
 
@@ -56,6 +56,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def record(id_: str, text: str = "tea", **fields: Any) -> Record:
     return Record(id=id_, text=text, **{"space": HOME, **fields})
+
+
+def test_what_changed_since_a_state_is_one_statement(store: PostgresBackend, asked: list[str]):
+    store.index.upsert([record("a", vector=[1.0, 0.0]), record("b"), record("c")])
+    state = store.index.changes(HOME).state
+    asked.clear()
+    assert store.index.changes(HOME, state) == Changes(state, False, [], [])
+    assert len(asked) == 1
+    store.index.upsert([record("b", "coffee", vector=[0.0, 1.0]), record("d")])
+    store.index.delete(HOME, ["a"])
+    asked.clear()
+    changes = store.index.changes(HOME, state)
+    assert len(asked) == 1
+    whole = store.index.changes(HOME)
+    assert (changes.state, changes.whole, changes.gone) == (whole.state, False, [0])
+    assert changes.records == [one for one in whole.records if one[1].id in "bd"]
 
 
 def test_more_records_than_one_statement_takes(store: PostgresBackend):

@@ -189,7 +189,7 @@ def test_samples_of_content_that_an_earlier_format_let_the_server_take_are_dropp
             return len(connection.execute(sql, (schema_of(tmp_path),)).fetchall())
 
     with monkeypatch.context() as earlier:
-        earlier.setattr("memwell.storage.postgres.schema.MIGRATIONS", MIGRATIONS[:1])
+        earlier.setattr("memwell.storage.postgres.schema.MIGRATIONS", (MIGRATIONS[0] + MIGRATIONS[3],))
         with open_store(tmp_path) as backend:
             fill(backend, MINE)
         assert samples() > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -137,6 +138,30 @@ def test_what_was_deleted_is_not_left_in_the_files_of_the_server(mortal: Server,
         store.scrub()
         assert not in_files(b"a-canary")
         assert in_files(b"a-songbird")
+
+
+def test_files_are_rewritten_only_after_something_was_deleted(mortal: Server, tmp_path: Path):
+    def rewrites() -> bytes:
+        found = re.search(rb"cmdstat_bgrewriteaof:calls=(\d+)", ask(mortal.port, "INFO", "commandstats"))
+        return found[1] if found else b"0"
+
+    with RedisBackend(url_of(mortal, tmp_path)) as store, RedisBackend(url_of(mortal, tmp_path)) as other:
+        store.scrub()
+        before = rewrites()
+        store.kv.put(HOME, "key", "a-finch")
+        store.log.append(TALK, [human("hello")])
+        store.scrub()
+        assert rewrites() == before
+        for delete in (
+            lambda: other.kv.delete(HOME, "key"),
+            lambda: other.log.trim(TALK, 1),
+            lambda: other.log.delete(TALK),
+        ):
+            before = rewrites()
+            delete()
+            store.scrub()
+            assert rewrites() != before
+            store.log.append(TALK, [human("hello")])
 
 
 def test_a_rewrite_that_began_before_a_deletion_does_not_count(mortal: Server, tmp_path: Path):

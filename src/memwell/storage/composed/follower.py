@@ -568,6 +568,7 @@ class FollowedIndex(RecordIndex):
     get, scan, match = _asked_at_home("get"), _asked_at_home("scan"), _asked_at_home("match")
     changes, pieces = _asked_at_home("changes"), _asked_at_home("pieces")
     numbered, metadata = _asked_at_home("numbered"), _asked_at_home("metadata")
+    metadata_of = _asked_at_home("metadata_of")
     keep_cache, kept_cache = _asked_at_home("keep_cache"), _asked_at_home("kept_cache")
 
     def info(self, space: Space) -> IndexInfo:

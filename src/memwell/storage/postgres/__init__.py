@@ -627,24 +627,23 @@ _REPLACING = """
     ON CONFLICT (space, key) DO UPDATE SET version = excluded.version, expires = excluded.expires,
         value = excluded.value, bytes = excluded.bytes, document = excluded.document
 """
-_STORE = f"{_INTO} VALUES (%s, %s, %s, %s, %s, %s, %s, %s) {_REPLACING}"
+_PUT = (
+    "SELECT memwell_put(%s, %s::bigint, %s::uuid, %s, %s, %s, %s::double precision, %s, %s::bytea, %s, %s::bigint, %s, "
+    "%s::integer)"
+)
+_DELETE = "SELECT o_version, o_lived FROM memwell_delete_entry(%s, %s::bigint, %s::uuid, %s, %s::bigint, %s)"
 _STORE_MANY = f"""
-    {_INTO} SELECT %s, given.* FROM unnest(
+    {_INTO} SELECT here.space, given.* FROM {HERE} unnest(
         %s::text[], %s::text[], %s::bigint[], %s::double precision[], %s::text[], %s::bytea[], %s::text[]
-    ) AS given {_REPLACING}
+    ) AS given {_REPLACING} RETURNING 1
 """
 _AT_ONCE = 500
 """How many entries one statement stores."""
-_OVER = """
-    DELETE FROM memwell_entry WHERE space = %s AND key IN (
-        SELECT key FROM memwell_entry WHERE space = %s AND expires <= %s ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED
-    )
-"""
 # Entries for filters: a value that is no JSON has no fields.
 _FILTERED = """
     (SELECT key AS place, coalesce(long_key, key) AS key, value, bytes, version, expires,
             coalesce(document, value, 'null')::jsonb AS document
-     FROM memwell_entry WHERE space = %s) AS entry
+     FROM memwell_entry WHERE space = here.space) AS entry
 """
 
 
@@ -666,52 +665,37 @@ class PostgresKeyValue(BaseKeyValue):
         return [_stored(row) for row in rows]
 
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
-        path, bindings = space_key(space), _bindings(space, entry)
-
-        def operation(session: Session) -> None:
-            if expect is not None:
-                _expect(session, path, entry.key, expect, now)
-            if expect != 0:
-                session.execute(_STORE, bindings)
-            while expect == 0 and not _made(session, bindings, now):
-                # Another caller was faster; unless its entry is gone again, that is a conflict.
-                _expect(session, path, entry.key, 0, now)
-            if entry.expires is not None:
-                session.execute(_OVER, (path, path, now, _SWEEP))
-
-        self._connections.write(space, operation)
+        _, *columns = _bindings(space, entry)
+        row = self._connections.call(space, _PUT, (*columns, expect, now, _SWEEP), answered=(None,))
+        if row[0] is not None:
+            given.check_version(entry.key, row[0], expect or 0)
 
     def _delete(self, space: Space, key: str, expect: int | None, now: float) -> bool:
-        path = space_key(space)
-        sql = "DELETE FROM memwell_entry WHERE space = %s AND key = %s RETURNING expires"
-
-        def operation(session: Session) -> bool:
-            if expect is not None:
-                _expect(session, path, key, expect, now)
-            row = session.one(sql, (path, name_key(key)))
-            return row is not None and (row[0] is None or row[0] > now)
-
-        return self._connections.write(space, operation)
+        row = self._connections.call(space, _DELETE, (name_key(key), expect, now), answered=(None, True))
+        if row[0] is not None:
+            given.check_version(key, row[0], expect or 0)
+        return row[1]
 
     def _scan(
         self, space: Space, where: Filter | None, after: str | None, limit: int, skip: int, now: float
     ) -> list[Entry]:
         condition = compiled(where, ENTRY)
         sql = (
-            f"SELECT key, value, bytes, version, expires FROM {_FILTERED} WHERE place > %s AND {_LIVE} "
-            f"AND {condition.sql} ORDER BY place LIMIT %s OFFSET %s"
+            f"SELECT found.* FROM {HERE} (SELECT key, value, bytes, version, expires FROM {_FILTERED} "
+            f"WHERE place > %s AND {_LIVE} AND {condition.sql} ORDER BY place LIMIT %s OFFSET %s) AS found"
         )
         start = "" if after is None else name_key(after)
-        bindings = (space_key(space), start, now, *condition.bindings, limit, skip)
-        rows = self._connections.read(space, lambda session: session.rows(sql, bindings))
+        bindings = (start, now, *condition.bindings, limit, skip)
+        rows = self._connections.read(space, lambda session: session.at_once(sql, space, bindings))
         return [_stored(row).entry() for row in rows]
 
     def _count(self, space: Space, where: Filter | None, now: float) -> int:
         condition = compiled(where, ENTRY)
-        sql = f"SELECT count(*) FROM {_FILTERED} WHERE {_LIVE} AND {condition.sql}"
-        bindings = (space_key(space), now, *condition.bindings)
-        row = self._connections.read(space, lambda session: session.one(sql, bindings))
-        return 0 if row is None else row[0]
+        sql = (
+            f"SELECT found.* FROM {HERE} (SELECT count(*) FROM {_FILTERED} WHERE {_LIVE} AND {condition.sql}) AS found"
+        )
+        bindings = (now, *condition.bindings)
+        return self._connections.read(space, lambda session: session.at_once(sql, space, bindings))[0][0]
 
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
         # In one order, so that two writers do not deadlock; a key that is there twice has its last value.
@@ -720,26 +704,11 @@ class PostgresKeyValue(BaseKeyValue):
         def operation(session: Session) -> None:
             for start in range(0, len(rows), _AT_ONCE):
                 _, *columns = map(list, zip(*rows[start : start + _AT_ONCE], strict=True))
-                session.execute(_STORE_MANY, (space_key(space), *columns))
+                session.at_once(_STORE_MANY, space, columns)
 
-        self._connections.write(space, operation)
+        self._connections.write(space, operation, whole=len(rows) <= _AT_ONCE)
 
     _put_many = _restore
-
-
-def _expect(session: Session, path: str, key: str, expect: int, now: float) -> None:
-    """Raises ``Conflict`` when the key is not at this version; its row is locked, so that it stays there."""
-    row = session.one(
-        f"SELECT version FROM memwell_entry WHERE space = %s AND key = %s AND {_LIVE} FOR UPDATE",
-        (path, name_key(key), now),
-    )
-    given.check_version(key, 0 if row is None else row[0], expect)
-
-
-def _made(session: Session, bindings: tuple[Any, ...], now: float) -> bool:
-    """Store an entry unless a live one exists; whether it was stored."""
-    sql = f"{_STORE} WHERE memwell_entry.expires <= %s RETURNING 1"
-    return session.one(sql, (*bindings, now)) is not None
 
 
 def _bindings(space: Space, entry: StoredEntry) -> tuple[Any, ...]:

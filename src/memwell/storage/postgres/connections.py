@@ -472,6 +472,7 @@ class Session:
         self._each: Statement | None = None
         self._space: Space | None = None
         self._walled = False
+        self._wall_due = False
         self._held: frozenset[int] = frozenset()
         self._savepoints = 0
         self.begun = False
@@ -481,8 +482,12 @@ class Session:
 
     def execute(self, sql: str, bindings: Bindings = ()) -> Rows:
         """Run a statement; its rows are on the returned cursor."""
-        before = self._pending if self._each is None else [*self._pending, self._each]
-        self._pending = []
+        before = [*self._pending]
+        if self._wall_due:
+            before.append(self._walls.to(self._space))
+        if self._each is not None:
+            before.append(self._each)
+        self._pending, self._wall_due = [], False
         self.begun = True
         if not before:
             return self._send(sql, bindings)
@@ -504,10 +509,10 @@ class Session:
         return self.execute(sql, bindings).fetchall()
 
     def at_once(self, sql: str, space: Space, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a query with ``HERE``, which sets the wall itself: one statement instead of two."""
+        """All rows of a query that sets the wall to its first value itself: one statement instead of two."""
         kept = self._each
         if not self._walls.pooled:
-            self._each = None
+            self._each, self._wall_due = None, False
         try:
             return self.rows(sql, (space_key(space), *bindings))
         finally:
@@ -526,10 +531,11 @@ class Session:
     def enter(self, space: Space | None, *, alone: bool | None = None, writing: bool = False) -> None:
         """Set the wall to a space and lock its owner: exclusively, shared, or (None) not at all."""
         if not self._walled or space != self._space:
-            self._pending.append(self._walls.to(space))
-            self._walled, self._space = True, space
+            # Sent with the next statement, unless that sets the wall itself.
+            self._wall_due = self._walled = True
+            self._space = space
             if writing and space is not None and (path := space.encoded()) != space_key(space):
-                self._pending.append((_NAME_LONG, (space_key(space), path)))
+                self._pending += [self._walls.to(space), (_NAME_LONG, (space_key(space), path))]
         if alone is not None and space is not None:
             lock = domain_lock(self._walls.schema, space)
             if lock not in self._held:
@@ -655,16 +661,48 @@ class Connections:
 
     # Writing
 
-    def write(self, space: Space | None, operation: Operation[T]) -> T:
+    def write(self, space: Space | None, operation: Operation[T], *, whole: bool = False) -> T:
         """Run an operation in a transaction and return when it is committed. An operation that raises changes nothing.
 
-        An operation may be run again after a lost connection, so it must not change anything but the store.
+        An operation may be run again after a lost connection, so it must not change anything but the store. One that is
+        ``whole`` is a single statement, which changes nothing when it refuses: it needs no savepoint.
         """
         self.pool.ready()
         transaction = self.transaction_here()
         if transaction is not None:
-            return transaction.run(space, operation, writing=True)
-        result = self.again(lambda link: self._write(link, space, operation))
+            return transaction.run(space, operation, writing=True, whole=whole)
+        return self._counted(self.again(lambda link: self._write(link, space, operation)))
+
+    def call(self, space: Space, sql: str, bindings: Sequence[Any], *, answered: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Call a function that changes a space, with one statement; its row.
+
+        The function sets the wall. The first three values are the space, the lock to take and the receipt to store with a
+        change; the last two are NULL in a transaction, which has its own. ``answered`` is the row of a change whose answer
+        was lost.
+        """
+        if self.transaction_here() is not None or self.walls.pooled or space_key(space) != space.encoded():
+            return self.write(
+                space, lambda session: session.at_once(sql, space, (None, None, *bindings))[0], whole=True
+            )
+        self.pool.ready()
+        return self._counted(self.again(lambda link: self._call(link, space, sql, bindings, answered)))
+
+    def _call(
+        self, link: Link, space: Space, sql: str, bindings: Sequence[Any], answered: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        receipt, lock = uuid4(), domain_lock(self.walls.schema, space)
+        try:
+            return Session(link, self.walls).at_once(sql, space, (lock, receipt, *bindings))[0]
+        except psycopg.Error as error:
+            if not is_lost(error, link):
+                raise
+            self.pool.forget_idle()
+            if not self._was_kept(space_key(space), receipt):
+                raise
+            return answered
+
+    def _counted(self, result: T) -> T:
+        """Count a write, and drop old receipts now and then."""
         if next(self._writes) % _SWEEP_EVERY == 0:
             self._sweep_soon()
         return result
@@ -842,16 +880,25 @@ class Transaction:
             except psycopg.Error as failure:
                 self._give_up(session, failure)
 
-    def run(self, space: Space | None, operation: Operation[T], *, writing: bool) -> T:
-        """Run an operation inside; a write that raises is rolled back alone and leaves the transaction open."""
+    def run(self, space: Space | None, operation: Operation[T], *, writing: bool, whole: bool = False) -> T:
+        """Run an operation inside; a write that raises is rolled back alone and leaves the transaction open.
+
+        One that is ``whole`` has no savepoint: after an error of the server the transaction is given up.
+        """
         with self._lock:
             session = self._usable()
             # Before the savepoint: a rollback to it would release the lock.
             session.enter(space, alone=True, writing=writing)
             try:
-                return self._written(session, space, operation) if writing else operation(session)
-            except psycopg.Error as error:
                 if not writing:
+                    return operation(session)
+                if not whole:
+                    return self._written(session, space, operation)
+                result = operation(session)
+                self._wrote, self._owner = True, self._owner or space
+                return result
+            except psycopg.Error as error:
+                if whole or not writing:
                     self._give_up(session, error)
                 raise translated(error, self.connections.place) from error
 

@@ -463,23 +463,51 @@ _WHOLE = (
     "WHERE record.space = %s"
 )
 # Each is looked up by itself: without statistics the planner would read the whole space, and all of its vectors.
-_SOME = (
-    f"SELECT {_FIELDS}, halfvec_send(held.vector) FROM unnest(%s::{{type}}[]) AS wanted (one) CROSS JOIN LATERAL ("
-    "SELECT * FROM memwell_record WHERE space = %s AND {column} = wanted.one OFFSET 0) AS record LEFT JOIN LATERAL ("
-    "SELECT vector FROM memwell_record_vector AS own WHERE own.space = record.space AND own.number = record.number OFFSET 0"
-    ") AS held ON true"
-)
-_BY_KEYS = _SOME.format(type="text", column="key")
-_BY_NUMBERS = f"{_SOME.format(type='bigint', column='number')} ORDER BY record.number"
+_OWN_VECTOR = """
+    LEFT JOIN LATERAL (
+        SELECT vector FROM memwell_record_vector AS own
+        WHERE own.space = record.space AND own.number = record.number OFFSET 0
+    ) AS held ON true"""
+_BY_KEYS = f"""
+    SELECT {_FIELDS}, halfvec_send(held.vector) FROM {HERE} unnest(%s::text[]) AS wanted (one) CROSS JOIN LATERAL (
+        SELECT * FROM memwell_record WHERE space = here.space AND key = wanted.one OFFSET 0
+    ) AS record {_OWN_VECTOR}"""
+_METADATA_BY_KEY = f"""
+    SELECT found.* FROM {HERE} (
+        SELECT id, metadata FROM memwell_record WHERE space = here.space AND key = %s
+    ) AS found"""
+_METADATA_BY_KEYS = _METADATA_BY_KEY.replace("key = %s", "key = ANY (%s)")
+# The state, whether its history has the token of the last change that is known, and the records that changed since.
+_SINCE = f"""
+    SELECT state.change, state.token, state.known, changed.number, {_FIELDS}, halfvec_send(held.vector)
+    FROM {HERE} (
+        SELECT own.change, coalesce(last.token, 0) AS token,
+            own.forgotten <= asked.change AND asked.change <= own.change AND coalesce(met.token, 0) = asked.token AS known,
+            asked.change AS since
+        FROM (SELECT %s::bigint AS change, %s::integer AS token) AS asked CROSS JOIN memwell_record_space AS own
+        LEFT JOIN memwell_record_change AS last ON last.space = own.space AND last.change = own.change
+        LEFT JOIN memwell_record_change AS met ON met.space = own.space AND met.change = asked.change
+        WHERE own.space = here.space OFFSET 0
+    ) AS state
+    LEFT JOIN LATERAL (
+        SELECT DISTINCT number FROM memwell_record_change
+        WHERE state.known AND space = here.space AND change > state.since
+    ) AS changed ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM memwell_record AS own WHERE own.space = here.space AND own.number = changed.number OFFSET 0
+    ) AS record ON true {_OWN_VECTOR}
+    ORDER BY changed.number"""
 _NUMBERED = f"""
     SELECT found.* FROM {HERE} (
         SELECT {_FIELDS} FROM memwell_record AS record
         WHERE record.space = here.space AND record.number = ANY (%s::bigint[])
     ) AS found"""
 _UPSERT = (
-    "SELECT memwell_upsert_records(%s, %s::bigint, %s::text[], %s::text[], %s::text[], %s::double precision[], "
+    f"SELECT done.other FROM {HERE} "
+    "memwell_upsert_records(here.space, %s::bigint, %s::text[], %s::text[], %s::text[], %s::double precision[], "
     "%s::bigint[], %s::integer[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::integer[], %s::text[], "
-    "%s::text[], %s::integer, %s::integer[], %b::halfvec[])"
+    "%s::text[], %s::integer, %s::integer[], %b::halfvec[]) "
+    "AS done (other)"
 )
 _STATE = f"""
     SELECT found.* FROM {HERE} (
@@ -538,12 +566,12 @@ class PostgresIndex(RecordIndex):
         def operation(session: Session) -> None:
             for start in range(0, len(group), _AT_ONCE):
                 piece = group[start : start + _AT_ONCE]
-                row = session.one(_UPSERT, self._row_values(session, path, piece, dimensions))
-                if row is not None and row[0] is not None:
+                [(other,)] = session.at_once(_UPSERT, space, self._row_values(session, path, piece, dimensions))
+                if other is not None:
                     first = next(one.record for one in group if one.vector is not None)
-                    check_dimensions(first.id, dimensions or 0, row[0])
+                    check_dimensions(first.id, dimensions or 0, other)
 
-        self._connections.write(space, operation)
+        self._connections.write(space, operation, whole=len(group) <= _AT_ONCE)
 
     def _row_values(
         self, session: Session, path: str, piece: list[PreparedRecord], dimensions: int | None
@@ -558,7 +586,6 @@ class PostgresIndex(RecordIndex):
         ]
         vectors = [(place, one.vector) for place, one in enumerate(piece, 1) if one.vector is not None]
         return (
-            path,
             self._kept_changes,
             keys,
             [None if key == record.id else record.id for key, record in zip(keys, records, strict=True)],
@@ -619,10 +646,10 @@ class PostgresIndex(RecordIndex):
     # Reading
 
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        path = space_key(given.check_space(space))
+        given.check_space(space)
         wanted = given.check_ids(ids)
-        keys = list(dict.fromkeys(map(keyed, wanted)))
-        rows = self._connections.read(space, lambda session: session.rows(_BY_KEYS, (keys, path)))
+        keys = (list(dict.fromkeys(map(keyed, wanted))),)
+        rows = self._connections.read(space, lambda session: session.at_once(_BY_KEYS, space, keys))
         found = {row[1]: row for row in rows}
         return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]
 
@@ -690,11 +717,18 @@ class PostgresIndex(RecordIndex):
     def changes(self, space: Space, since: int | None = None) -> Changes:
         path = space_key(given.check_space(space))
         inside = self._connections.transaction_here() is not None
-        if since is not None and not inside:
-            state = self._connections.read(space, lambda session: _state(session, space))
-            if state.state == since:
-                return Changes(since, False, [], [])
-        return self._connections.snapshot(space, lambda session: _changes(session, space, path, since, inside=inside))
+        if since is not None:
+            asked = split_state(since)
+            rows = self._connections.read(space, lambda session: session.at_once(_SINCE, space, asked))
+            if rows and rows[0][2]:
+                return _changes_since(space, rows, inside=inside)
+
+        def everything(session: Session) -> Changes:
+            at = None if inside else _state(session, space).state
+            found = session.rows(f"{_WHOLE} ORDER BY record.number", (path,))
+            return Changes(at, True, [(row[0], _record(space, row[:6], row[6])) for row in found], [])
+
+        return self._connections.snapshot(space, everything)
 
     def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
         given.check_space(space)
@@ -702,6 +736,14 @@ class PostgresIndex(RecordIndex):
         rows = self._connections.read(space, lambda session: session.at_once(_NUMBERED, space, wanted))
         found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
         return [found[id_] for id_ in numbers if id_ in found]
+
+    def metadata_of(self, space: Space, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        given.check_space(space)
+        keys = list(dict.fromkeys(map(keyed, given.check_ids(ids))))
+        # The server would plan a list of one again each time.
+        sql, wanted = (_METADATA_BY_KEY, keys) if len(keys) == 1 else (_METADATA_BY_KEYS, [keys])
+        rows = self._connections.read(space, lambda session: session.at_once(sql, space, wanted))
+        return {id_: _decode(metadata) for id_, metadata in rows}
 
     def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
         return ((int(number), _decode(metadata)) for number, metadata in self._column(space, "metadata"))
@@ -746,31 +788,12 @@ def _state(session: Session, space: Space) -> _State:
     return _State(*rows[0]) if rows else _State()
 
 
-def _known(session: Session, path: str, state: _State, since: int) -> int | None:
-    """The number of the last change of a state; None when it is too old, or not of this history."""
-    change, token = split_state(since)
-    if not state.forgotten <= change <= state.change:
-        return None
-    if change == state.change:
-        return change if token == state.token else None
-    sql = "SELECT token FROM memwell_record_change WHERE space = %s AND change = %s::bigint"
-    return change if (session.one(sql, (path, change)) or (0,)) == (token,) else None
-
-
-def _changes(session: Session, space: Space, path: str, since: int | None, *, inside: bool) -> Changes:
-    state = _state(session, space)
-    at = None if inside else state.state
-    known = None if since is None else _known(session, path, state, since)
-    if known is None:
-        rows = session.rows(f"{_WHOLE} ORDER BY record.number", (path,))
-        return Changes(at, True, [(row[0], _record(space, row[:6], row[6])) for row in rows], [])
-    if known == state.change:
-        return Changes(at, False, [], [])
-    sql = "SELECT DISTINCT number FROM memwell_record_change WHERE space = %s AND change > %s::bigint"
-    numbers = [int(number) for (number,) in session.rows(sql, (path, known))]
-    rows = session.rows(_BY_NUMBERS, (numbers, path))
-    found = [(int(row[0]), _record(space, row[:6], row[6])) for row in rows]
-    return Changes(at, False, found, sorted(set(numbers) - {number for number, _ in found}))
+def _changes_since(space: Space, rows: Sequence[tuple[Any, ...]], *, inside: bool) -> Changes:
+    """The rows of ``_SINCE``, of a state that is known."""
+    at = None if inside else state_of(*rows[0][:2])
+    changed = [row[3:] for row in rows if row[3] is not None]
+    found = [(int(number), _record(space, tuple(row[:6]), row[6])) for number, *row in changed if row[1] is not None]
+    return Changes(at, False, found, [int(number) for number, *row in changed if row[1] is None])
 
 
 def _record(space: Space, row: tuple[Any, ...], sent: bytes | None) -> Record:

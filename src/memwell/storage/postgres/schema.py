@@ -547,10 +547,81 @@ ALTER TABLE memwell_record_change
 # In the order of time, so that sweeping reads no more than it drops.
 _RECEIPTS_BY_TIME = "CREATE INDEX memwell_receipt_at ON memwell_receipt (at);"
 
+# Storing and deleting one entry: one call of a function, which is one round trip and one commit. Each gives the version in
+# the way where another one was expected, and then changes nothing. ``p_lock`` and ``p_receipt`` are NULL in a transaction,
+# which has its own.
+_PUTTING = """
+CREATE OR REPLACE FUNCTION memwell_put(
+    p_space text, p_lock bigint, p_receipt uuid, p_key text, p_long_key text, p_version bigint,
+    p_expires double precision, p_value text, p_bytes bytea, p_document text, p_expect bigint, p_now double precision,
+    p_sweep integer
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_found bigint;
+BEGIN
+    PERFORM set_config('memwell.space', p_space, true), pg_advisory_xact_lock_shared(p_lock);
+    LOOP
+        IF p_expect > 0 THEN
+            UPDATE memwell_entry SET
+                version = p_version, expires = p_expires, value = p_value, bytes = p_bytes, document = p_document
+                WHERE space = p_space AND key = p_key AND version = p_expect AND (expires IS NULL OR expires > p_now);
+        ELSE
+            INSERT INTO memwell_entry AS held (space, key, long_key, version, expires, value, bytes, document)
+                VALUES (p_space, p_key, p_long_key, p_version, p_expires, p_value, p_bytes, p_document)
+                ON CONFLICT (space, key) DO UPDATE SET
+                    version = p_version, expires = p_expires, value = p_value, bytes = p_bytes, document = p_document
+                    WHERE p_expect IS NULL OR held.expires <= p_now;
+        END IF;
+        EXIT WHEN FOUND;
+        SELECT version INTO v_found FROM memwell_entry
+            WHERE space = p_space AND key = p_key AND (expires IS NULL OR expires > p_now);
+        IF FOUND OR p_expect > 0 THEN
+            RETURN coalesce(v_found, 0);
+        END IF;
+        -- The entry that was in the way is gone again.
+    END LOOP;
+    IF p_expires IS NOT NULL THEN
+        DELETE FROM memwell_entry WHERE space = p_space AND key IN (
+            SELECT key FROM memwell_entry WHERE space = p_space AND expires <= p_now
+            ORDER BY expires LIMIT p_sweep FOR UPDATE SKIP LOCKED
+        );
+    END IF;
+    IF p_receipt IS NOT NULL THEN
+        INSERT INTO memwell_receipt (space, id, kept) VALUES (p_space, p_receipt, true);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION memwell_delete_entry(
+    p_space text, p_lock bigint, p_receipt uuid, p_key text, p_expect bigint, p_now double precision,
+    OUT o_version bigint, OUT o_lived boolean
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('memwell.space', p_space, true), pg_advisory_xact_lock_shared(p_lock);
+    o_lived := false;
+    IF p_expect IS NOT NULL THEN
+        SELECT version INTO o_version FROM memwell_entry
+            WHERE space = p_space AND key = p_key AND (expires IS NULL OR expires > p_now) FOR UPDATE;
+        o_version := coalesce(o_version, 0);
+        IF o_version <> p_expect THEN
+            RETURN;
+        END IF;
+        o_version := NULL;
+    END IF;
+    DELETE FROM memwell_entry WHERE space = p_space AND key = p_key
+        RETURNING expires IS NULL OR expires > p_now INTO o_lived;
+    IF FOUND AND p_receipt IS NOT NULL THEN
+        INSERT INTO memwell_receipt (space, id, kept) VALUES (p_space, p_receipt, true);
+    END IF;
+    o_lived := coalesce(o_lived, false);
+END $$;
+"""
+
 MIGRATIONS = (
     _LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING + _walls(),
     _USABLE + _NO_SAMPLES,
     _TOKENS + _RECEIPTS_BY_TIME,
+    _PUTTING,
 )
 
 USABLE_FROM = 1

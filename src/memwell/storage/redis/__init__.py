@@ -20,7 +20,7 @@ from memwell.storage import arguments as given
 from memwell.storage.parts import BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.redis.log import RedisLog
-from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, SEAL, SEALED, SHARDS, UNLIST, define
+from memwell.storage.redis.scripts import BURY, GENERATION, HOLDS, MEMBERS, SEAL, SEALED, SHARDS, UNLIST, define
 from memwell.storage.redis.servers import Argument, Connections, ResponseError, Server, parsed
 from memwell.values import check_text
 
@@ -46,6 +46,7 @@ class RedisBackend(Backend):
         self._connections = Connections(parsed(url), settings or Settings())
         self._log = self.log = RedisLog(self._connections, clock)
         self._kv = self.kv = RedisKeyValue(self._connections, clock)
+        self._rewrites = Rewrites()
         # Fail now, not at the first call.
         self._connections.check_server()
         shown = self._connections.address.shown
@@ -149,7 +150,7 @@ class RedisBackend(Backend):
                 self._forget_names(space)
             for kind in sorted(_CONTENT.keys() & set(kinds)):
                 self._forget_empty(space, kind)
-        rewrite_files(self._connections)
+        self._rewrites.pass_over(self._connections)
         return super().scrub()
 
     def _forget_names(self, space: Space) -> None:
@@ -163,6 +164,8 @@ class RedisBackend(Backend):
     def _forget_empty(self, space: Space, kind: str) -> None:
         tag = self._connections.tags.of_space(kind, space)
         assert tag.parent is not None
+        if self._connections.call(HOLDS, tag, [_CONTENT[kind]]):
+            return
         generation = self._connections.call(GENERATION, tag.parent, [tag.member])
         if self._connections.call(BURY, tag, [generation, _CONTENT[kind]]):
             self._connections.call(UNLIST, tag.parent, [tag.member, generation])
@@ -265,29 +268,63 @@ def _settings(connections: Connections, server: Server, *names: str) -> list[str
     return [None if isinstance(one, ResponseError) or len(one) < 2 else one[1].decode() for one in answers]
 
 
-def rewrite_files(connections: Connections) -> None:
-    """Make every server rewrite its files without deleted data, and wait for it.
+_DELETING = ("del", "unlink", "hdel", "getdel", "rename", "migrate", "flushdb", "flushall")
+"""The commands that delete content, or move it to another server."""
 
-    Replicas and backups have files of their own, which this does not reach.
+
+class Rewrites:
+    """Which servers have rewritten their files since anything was last deleted there, as far as this process knows.
+
+    A composed store scrubs its Redis after every erasure, also of what never was in it. To rewrite the files of a large
+    server takes minutes.
     """
-    for server in connections.servers.masters():
-        appends, saves = _settings(connections, server, "appendonly", "save")
-        if appends == "yes":
-            _rewrite(connections, server, ("BGREWRITEAOF",), b"aof_rewrite_")
-        if saves:
-            _rewrite(connections, server, ("BGSAVE", "SCHEDULE"), b"rdb_bgsave_")
+
+    def __init__(self) -> None:
+        self._done: dict[bytes, list[int]] = {}
+        """By the id of a server's run, how often each command was called before its last rewrite."""
+
+    def pass_over(self, connections: Connections) -> None:
+        """Make every server that has deleted something rewrite its files without it, and wait for that.
+
+        Replicas and backups have files of their own, which this does not reach.
+        """
+        for server in connections.servers.masters():
+            run, counts = _deletions(connections, server)
+            if run and self._done.get(run) == counts:
+                continue
+            appends, saves = _settings(connections, server, "appendonly", "save")
+            done = [True]
+            if appends == "yes":
+                done.append(_rewrite(connections, server, ("BGREWRITEAOF",), b"aof_rewrite_", b"aof_last_bgrewrite_"))
+            if saves:
+                done.append(_rewrite(connections, server, ("BGSAVE", "SCHEDULE"), b"rdb_bgsave_", b"rdb_last_bgsave_"))
+            if run and None not in (appends, saves) and all(done):
+                self._done[run] = counts
 
 
-def _rewrite(connections: Connections, server: Server, command: tuple[str, ...], what: bytes) -> None:
+def _deletions(connections: Connections, server: Server) -> tuple[bytes, list[int]]:
+    """The id of a server's run, empty where it does not tell, and how often it was called to delete."""
+    about, stats = connections.ask(server, ("INFO", "server"), ("INFO", "commandstats"))
+    if isinstance(about, ResponseError) or isinstance(stats, ResponseError):
+        return b"", []
+    run = re.search(rb"^run_id:(\w+)", about, re.MULTILINE)
+    calls = dict(re.findall(rb"^cmdstat_(\w+):calls=(\d+)", stats, re.MULTILINE))
+    return (run[1] if run and calls else b""), [int(calls.get(name.encode(), 0)) for name in _DELETING]
+
+
+def _rewrite(connections: Connections, server: Server, command: tuple[str, ...], what: bytes, ended: bytes) -> bool:
+    """Whether the files were rewritten."""
     end, began = time.monotonic() + _REWRITING_S, False
     while not began and time.monotonic() < end:
         [answer] = connections.ask(server, command)
         began = not isinstance(answer, ResponseError)
         # One that is under way writes what was there when it began: another must follow it.
         if not began and "in progress" not in str(answer):
-            return
+            return False
         while _is_rewriting(connections, server, what) and time.monotonic() < end:
             time.sleep(0.01)
+    [said] = connections.ask(server, ("INFO", "persistence"))
+    return began and time.monotonic() < end and not isinstance(said, ResponseError) and ended + b"status:ok" in said
 
 
 def _is_rewriting(connections: Connections, server: Server, what: bytes) -> bool:

@@ -198,6 +198,7 @@ BURY = define(
     frees=True,
     remembered=False,
 )
+HOLDS = define("holds", "return redis.call('EXISTS', base .. ARGV[FIRST])")
 MEMBERS = define(
     "members", "return redis.call('ZRANGEBYLEX', base .. 'z', ARGV[FIRST], '+', 'LIMIT', 0, ARGV[FIRST + 1])"
 )

@@ -58,6 +58,10 @@ _BY_IDS = (
     "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
     "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
 )
+_METADATA_BY_IDS = (
+    "SELECT record.id, record.metadata FROM space CROSS JOIN json_each(?) AS wanted "
+    "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value WHERE space.path = ?"
+)
 _BY_KEYS = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _OUTDATED_GRAPHS = (
     "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space "
@@ -307,6 +311,11 @@ class SqliteIndex(RecordIndex):
         rows = self._connections.read(lambda session: session.rows(sql, (keys, path)))
         found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
         return [found[id_] for id_ in numbers if id_ in found]
+
+    def metadata_of(self, space: Space, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        bindings = (msgspec.json.encode(given.check_ids(ids)).decode(), given.check_space(space).encoded())
+        rows = self._connections.read(lambda session: session.rows(_METADATA_BY_IDS, bindings))
+        return {id_: _decode(metadata) for id_, metadata in rows}
 
     def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
         return ((key, _decode(metadata)) for key, metadata in self._column(space, "metadata"))

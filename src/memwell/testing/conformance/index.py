@@ -335,6 +335,8 @@ class _ChangesSuite(Suite):
         found = store.index.numbered(HOME, asked)
         assert [(one.id, one.text) for one in found] == [("b", "two"), ("a", "one")]
         assert dict(store.index.metadata(HOME)) == {numbers[id_]: {} for id_ in ("a", "b")}
+        assert store.index.metadata_of(HOME, ["b", "nothing", "b"]) == {"b": {}}
+        assert store.index.metadata_of(HOME, []) == {}
         assert store.index.numbered(HOME, {}) == store.index.numbered(AWAY, asked) == []
 
     def test_pieces_are_the_whole_space(self, store: Backend) -> None:

@@ -519,8 +519,15 @@ class Subjects:
     def _person(self, owner: str, relation: str, words: tuple[str, ...]) -> str:
         """The name of someone's relative; empty if none is known, or several are."""
         held = self._statements.group(prefix_of_name(owner, relation))
-        names = {name_key(one.object) for one in _standing(held) if self._says(one, words)}
+        names = {name_key(one.object) for one in _standing(held) if self._says(one, words) or self._is_only(one, held)}
         return names.pop() if len(names) == 1 else ""
+
+    def _is_only(self, one: FactStatement, held: Iterable[FactStatement]) -> bool:
+        """Whether a statement is of the only one there can be, by none of the words for one: "We got married"."""
+        only = known_relation(one.relation).single and not any(
+            _KIN_WORD.search(self._said(other)) for other in held if other.value == one.value and not other.negated
+        )
+        return only and one.relation in _SAME
 
     def _roles(self, name: str) -> Iterator[str]:
         """The subjects that are called the relative whose name this is."""
@@ -530,7 +537,7 @@ class Subjects:
             for one in _standing(self._statements.group(question)):
                 owner = name_key(one.subject)
                 for group in map(_words, _SAME.get(one.relation, ())):
-                    if self._says(one, group) and self._person(owner, one.relation, group) == name:
+                    if self._person(owner, one.relation, group) == name:
                         yield from self._relatives(owner, group)
                 for kin in _ONE_OF_KIND(self._said(one)):
                     if self._person(owner, one.relation, (kin,)) == name:

@@ -480,21 +480,27 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         for one in matches
         if not one.confidence
         or one.relation in _NOT_DOUBTED
-        # What says that a pet died says it of nothing else.
-        or (one.negated and one.relation == "pet")
+        # What says that a pet died or a job is lost says it of nothing else.
+        or one.negated
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
         or any(_confirms(other, _placed(one, sentence)) for other in likely)
     ]
     left = _LEFT_TO_RULES | {"partner"} if CONSULTED(sentence) else _LEFT_TO_RULES
     added = (one for one in likely if _is_sure(one) and one.relation not in left and not _is_mistaken(one, sentence))
-    return kept + [one for one in added if not any(_is_same(_placed(other, sentence), one) for other in kept)]
+    return kept + [
+        one
+        for one in added
+        if not any(_is_same(_placed(other, sentence), one._replace(negated=other.negated or one.negated)) for other in kept)
+    ]
 
 
 def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
     enough = _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
-    same = read.subject.casefold() == one.subject.casefold() and read.kin == one.kin
+    # It reads a *twin sister* as a sister, which is preferred where it is sure.
+    kin = read.kin == one.kin or (not _is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
+    same = read.subject.casefold() == one.subject.casefold() and kin
     if one.relation == read.relation == "pet":
         # It takes "our dog Rex was ill" for the end of Rex.
         read = read._replace(negated=one.negated or one.kind == PAST)

@@ -493,6 +493,15 @@ add(
     ENDS,
     after="laid",
 )
+_SACK = "the (?:sack|boot|push|chop|axe|heave-ho)"
+add("get; be give", rf"{_SACK} (?:from|by|at) {_O}", "works_at", employer, ENDS)
+add(
+    "get; be give",
+    rf"(?P<o>){_SACK}(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|two|a|and|because|so|recently|for|from work)\b))",
+    "works_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
 add(
     "quit; resign",

@@ -183,6 +183,8 @@ def _asked(question: str) -> FactQuestion | None:
     words = _GREETING("", asking[0])
     if _WHO_IS_THERE(words):
         return FactQuestion(USER, ("name",))
+    if (short := _IN_SHORT(words)) is not None:
+        return FactQuestion(USER, (_NOUNS[(short[1] or short[2]).lower()],))
     mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(words))
     if mine is None or (mine.called and _ASKS_NAME(asking[0]) is None):
         return None
@@ -198,6 +200,25 @@ _WHO_IS_THERE = LazyPattern(
     r"(?: to| with)?\W*\Z|(?:请问)?我?(?:应?该)?[你您]?怎么称呼[你您]?呢?\W*\Z",
     re.IGNORECASE,
 ).match
+_NOUNS = {
+    noun: relation
+    for relation, nouns in {
+        "birthday": "birthday|date of birth|生日|出生日期", "name": "name|full name|名字|姓名|大名", "age": "age|年龄|年纪",
+        "occupation": "job|occupation|profession|工作|职业", "from": "hometown|home town|老家|家乡",
+        "works_at": "company|employer|公司|单位", "studies": "major|专业", "studies_at": "school|university|uni|学校|大学",
+        "email": "email|email address|邮箱|电子邮箱", "phone": "phone|phone number|电话|手机号|手机",
+        "hobby": "hobbies|hobby|爱好|兴趣", "allergic_to": "allergies",
+    }.items()
+    for noun in nouns.split("|")
+}  # fmt: skip
+_NAMED_EN = "|".join(sorted((one for one in _NOUNS if one.isascii()), key=len, reverse=True))
+_NAMED_ZH = "|".join(one for one in _NOUNS if not one.isascii())
+_IN_SHORT = LazyPattern(
+    rf"(?:and|so|what about|how about|and what about|also)?,? ?your ({_NAMED_EN})\W*\Z"
+    rf"|(?:那么?|还有|对了)?[，,]?[你您]的?({_NAMED_ZH})呢?\W*\Z",
+    re.IGNORECASE,
+).match
+"""A question without a verb: "And your birthday?", 你的生日呢？"""
 _ASKS_NAME = LazyPattern(r"\b(?:names?|named|called|who)\b|[叫名谁]", re.IGNORECASE).search
 _OF_ONCE = frozenset(("from", "birthday", "graduated_from"))
 """What is asked for in the past tense and still true."""

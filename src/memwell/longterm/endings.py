@@ -344,6 +344,10 @@ def _studied(claim: Claim, facts: Facts) -> Iterator[Claim]:
         here = {(source.record, source.start) for source in fact.evidence}
         if here <= clauses or (not claim.object and not any(_LEARNS(facts.said(source)) for source in fact.evidence)):
             yield msgspec.structs.replace(claim, relation="studies", object=fact.object)
+    for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time) if not claim.object else ():
+        if _STUDENT(fact.object):
+            yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
 
 
+_STUDENT = re.compile(r"(?:.* )?(?:student|undergrad\w*|postgrad\w*)(?: .*)?|.{0,6}(?:大学生|研究生|学生|本科生|博士生|硕士生)", re.I).fullmatch
 _LEARNS = re.compile(r"\blearn|\bteaching myself|自学|在学|学着|学习", re.IGNORECASE).search

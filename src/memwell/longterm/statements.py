@@ -399,7 +399,14 @@ _KIN = {
     word: (relation, _words(group)) for relation, groups in _SAME.items() for group in groups for word in _words(group)
 }
 _KIN_WORD = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in sorted(_KIN, key=len, reverse=True)))
-_APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
+_APART = tuple(
+    dict.fromkeys(
+        [
+            *(kin.word for kin in KIN.values() if " " in kin.word),
+            *(f"{one} {kin}" for one in sorted(TELLS_APART) for kin in ("sister", "brother", "son", "daughter")),
+        ]
+    )
+)
 _ONE_OF_KIND = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(TELLS_APART))}) [a-z-]+|{'|'.join(sorted(KIN, key=len, reverse=True))}"
 ).findall

@@ -19,6 +19,7 @@ from memwell.language.claims.relations import (
     PAST,
     PLAN,
     RELATIONS,
+    UNDOUBTED,
     USER,
     Claim,
     Relation,
@@ -28,6 +29,7 @@ from memwell.language.claims.relations import (
     timing_of,
 )
 from memwell.language.claims.spelling import spelt
+from memwell.language.dates import time_expressions
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
@@ -268,6 +270,8 @@ def _claims(
             if clause not in timings:
                 words = sentence[found.start : found.end]
                 timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
+                if found.kind == PLAN and not found.negated and timings[clause].start < 0:
+                    timings[clause] = _dated(sentence, moment)
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 claim = _specified(claim, text, stated)
@@ -288,6 +292,17 @@ def _claims(
             del stated[key]
     found = beginning_later(_agreeing(stated, text, who), text, moment)
     return sorted(found, key=lambda claim: (claim.start, claim.end))
+
+
+def _dated(sentence: str, time: datetime) -> Timing:
+    """The end of a plan by the only time that its sentence names outside of its clause: "My flight is on Friday"."""
+    if len(sentence) > _LONGEST_DATED:
+        return Timing()
+    named = [one for one in time_expressions(sentence, now=time, ahead=True) if one.kind in ("date", "time", "range")]
+    return timing_of(sentence, PLAN, time)._replace(start=-1) if len(named) <= 1 else Timing()
+
+
+_LONGEST_DATED = 300
 
 
 def _agreeing(stated: Mapping[tuple[str, str, str], Claim], text: str, speaker: str) -> list[Claim]:
@@ -479,9 +494,10 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         one
         for one in matches
         if not one.confidence
+        or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
         # What says that a pet died or a job is lost says it of nothing else.
-        or one.negated
+        or (one.negated and one.relation not in ("birthday", "age"))
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
         or any(_confirms(other, _placed(one, sentence)) for other in likely)

@@ -35,6 +35,7 @@ from memwell.language.claims.english_objects import (
     several,
 )
 from memwell.language.claims.english_verbs import verb_forms
+from memwell.language.claims.relations import UNDOUBTED
 from memwell.language.patterns import LazyPattern
 
 _O = OBJECT
@@ -364,6 +365,15 @@ add(
     "bought",
     phrases,
     HAPPENS,
+)
+add(
+    "exchange; complete; sign",
+    r"(?:contracts |the papers )?(?:on|for) (?P<o>(?:an?|the|our|my) (?:[a-z-]+ ){0,3}?"
+    r"(?:house|flat|home|place|apartment|cottage|bungalow|maisonette|condo|studio)\b.*)",
+    "bought",
+    phrases,
+    HAPPENS,
+    confidence=UNDOUBTED,
 )
 add(
     "treat; splash; splurge",

@@ -771,8 +771,8 @@ add(
 )
 add(
     "finish; complete",
-    r"(?P<o>)(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD|master['’]?s|bachelor['’]?s"
-    r")\b(?! (?:at|from|assignment|work|project|essay|paper)\b)",
+    r"(?P<o>)(?:(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD|master['’]?s|bachelor['’]?s"
+    r")|uni|university|college)\b(?! (?:at|from|assignment|work|project|essay|paper|course)\b)",
     "studies_at",
     lambda _s, at, _e: [(at, at)],
     ENDS,

@@ -29,11 +29,13 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
 from memwell.longterm.gate import TRUSTS
-from memwell.longterm.indexing import CORRECTED_WITHIN
+from memwell.longterm.facts import Facts
+from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
 from memwell.longterm.snapshot import NOWHERE, Flags, Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.stating import stating
 from memwell.longterm.superseding import (
     COMPARED,
     POOL,
@@ -200,7 +202,17 @@ class RecallingMemory(MemoryBase):
                 if all(self._query_vectors.still(one, state) for one in asked.values()):
                     found = [
                         self._ranked(
-                            held, vector, one, narrowed, moment, limit, weights, diversity, min_relevance, not tries
+                            held,
+                            vector,
+                            one,
+                            narrowed,
+                            moment,
+                            limit,
+                            weights,
+                            diversity,
+                            min_relevance,
+                            not tries,
+                            as_of is not None,
                         )
                         for one, vector in asked.items()
                     ]
@@ -264,6 +276,7 @@ class RecallingMemory(MemoryBase):
         diversity: float,
         min_relevance: float,
         strict: bool,
+        historic: bool,
     ) -> list[Recalled] | None:
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(
@@ -292,8 +305,10 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
+        known = [] if historic else self._stating(held, query, moment, found, memories, wanted, allowed)
+        relevant |= {id_: max(relevant.get(id_, 0.0), _STATES_ASKED) for id_ in known}
         order, whole = _superseded(
-            held, asked, query, found, memories, relevant, wanted, allowed, reranks=self.reranker is not None
+            held, asked, query, found, memories, relevant, wanted, allowed, known, reranks=self.reranker is not None
         )
         # Own weights decide the order alone.
         order = {} if weights or self.weights else order
@@ -310,6 +325,35 @@ class RecallingMemory(MemoryBase):
             hits = _diversified(held.snapshot, hits, diversity)
         hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
         return hits if late is None else _with_matches(held.snapshot, late, hits)
+
+    def _stating(
+        self,
+        held: HeldSnapshot,
+        query: str,
+        moment: datetime,
+        found: list[Ranked],
+        memories: dict[str, tuple[Record, Traits]],
+        wanted: Filter | None,
+        allowed: Flags | None,
+    ) -> list[str]:
+        """The memories that state a fact which is asked for; those that are no hits are added to both."""
+        ids = [self.indexer.resolved(id_) for id_ in stating(self._known_facts(), query, moment)]
+        best = {one.id for one in found[:POOL]}
+        known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
+        rows = {id_: row for id_, row in known.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
+        missing = [id_ for id_ in rows if id_ not in memories]
+        if missing:
+            memories |= held.memories(missing, wanted)
+        ranked = {one.id: one for one in found}
+        further = [ranked.get(id_) or Ranked(id_, row, [], (), []) for id_, row in rows.items() if id_ in memories]
+        found[:] = [one for one in found if one.id not in rows]
+        found[POOL - 1 : POOL - 1] = further
+        return [id_ for id_ in ids if id_ in memories]
+
+    def _known_facts(self) -> Facts:
+        """The facts without those of memories that came since the last catching up."""
+        view = self.indexer.view
+        return self.indexer.facts if view is self.backend else facts_of(view, self.space)
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""
@@ -461,6 +505,7 @@ def _superseded(
     relevant: dict[str, float],
     wanted: Filter | None,
     allowed: Flags | None,
+    known: Sequence[str],
     *,
     reranks: bool,
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
@@ -482,7 +527,7 @@ def _superseded(
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
     # Whose a statement is, a reranker can read; what is outdated, it cannot.
-    order = precedence(query, meant, by_id, own_first=not reranks)
+    order = precedence(query, meant, by_id, own_first=not reranks, known=known)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole

@@ -707,7 +707,12 @@ S = TypeVar("S", bound=_Scored)
 
 
 def precedence(
-    query: str, replaced: Replaced, hits: Mapping[str, ComparedHit], *, own_first: bool
+    query: str,
+    replaced: Replaced,
+    hits: Mapping[str, ComparedHit],
+    *,
+    own_first: bool,
+    known: Sequence[str] = (),
 ) -> dict[str, list[Successor]]:
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
@@ -715,28 +720,29 @@ def precedence(
     a question in the past tense means is left open, except that what was wrong was wrong in the past as well. With
     ``own_first``, where a question asks for the speaker's own, that stands before what is true of another. A jest stands
     before what says only that it was one. Talk of several lines looks for what resembles it: there the order stays.
+    ``known`` are the hits that state what is asked for by the facts.
     """
     if "\n" in query.strip():
         return {}
-    if not replaced and not (own_first and _own_first(query, hits, replaced, former=False)):
+    if not replaced and not (own_first and _own_first(query, hits, replaced, known, former=False)):
         return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
         before = {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
-        return precedence(query, others, hits, own_first=own_first) | before
+        return precedence(query, others, hits, own_first=own_first, known=known) | before
     order = {older: list(newer[-1:]) for older, newer in replaced.items()}
     former = asks_about_former(query)
     if former:
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, former=former) if own_first else {}
+    own = _own_first(query, hits, replaced, known, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
 def _own_first(
-    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, *, former: bool
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, known: Sequence[str], *, former: bool
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 
@@ -748,12 +754,16 @@ def _own_first(
     if asked is not None and asked.subject != USER and not asked.kin:
         asked = None
     whom = asked_of(query) if asked is None or asked.subject != USER else ""
-    if whom is None and asked is None:
+    if whom is None and asked is None and not known:
         return {}
     whom = whom or ""
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
     names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
-    own = [] if asked is None else [hit for hit in hits.values() if states_asked(hit, asked, names)]
+    own = [
+        hit
+        for hit in hits.values()
+        if hit.id in known or (asked is not None and states_asked(hit, asked, names))
+    ]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
@@ -765,7 +775,9 @@ def _own_first(
         return {}
     later = {id_ for id_ in hits.keys() - of_others if hits[id_].order > best.order and _tells_of_change(hits[id_])}
     successors = {one.id for one in replaced.get(best.id, ())}
-    return {id_: [Successor(best.id, probability)] for id_ in behind - later - successors}
+    # Of several pets or plans each is asked for.
+    further = [Successor(id_, probability) for id_ in reversed(known) if id_ != best.id and id_ not in replaced]
+    return {id_: [*further, Successor(best.id, probability)] for id_ in behind - later - successors}
 
 
 _CLAUSE_END = re.compile("[?？,，]")

@@ -22,7 +22,8 @@ from memwell._asyncify import asyncify
 from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
-from memwell.language.asking import separate_questions
+from memwell.language.answers import may_answer
+from memwell.language.asking import is_question, separate_questions
 from memwell.language.fact_questions import fact_question
 from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
@@ -382,6 +383,22 @@ class RecallingMemory(MemoryBase):
                 return _cosines(query_vector, records)
         return {}
 
+    def exchanges(self, ids: Sequence[str], /) -> dict[str, tuple[Recalled, Recalled]]:
+        """A question of the assistant and the bare answer to it, by the ids of each; others are left out.
+
+        Of a space that is too large to hold in memory it finds none.
+        """
+        snapshots = self._current_snapshots()
+        if not ids or not snapshots.suits(self.space):
+            return {}
+        found: dict[str, tuple[Recalled, Recalled]] = {}
+        with snapshots.of(self.space) as held:
+            for id_ in ids:
+                row = held.snapshot.ids.get(id_)
+                if row is not None and id_ not in found:
+                    found |= _exchange(held, row)
+        return found
+
     # Reading without a query
 
     def get(self, id_: str, /) -> Recalled:
@@ -471,12 +488,29 @@ class RecallingMemory(MemoryBase):
         return HeldSnapshot.of(known)
 
     arecall = asyncify(recall)
+    aexchanges = asyncify(exchanges)
     asimilarities = asyncify(similarities)
     aget = asyncify(get)
     amemories = asyncify(memories)
     apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
+
+
+def _exchange(held: HeldSnapshot, row: int) -> dict[str, tuple[Recalled, Recalled]]:
+    """The question and the bare answer of which a row is one, by the ids of both; nothing for other rows."""
+    snapshot = held.snapshot
+    for before, after in ((row, int(snapshot.following[row])), (int(snapshot.previous[row]), row)):
+        if NOWHERE in (before, after) or not (snapshot.asks[before] and snapshot.alive[before] and snapshot.alive[after]):
+            continue
+        ids = [snapshot.ids[before], snapshot.ids[after]]
+        read = held.memories(ids)
+        if len(read) == len(ids):
+            question, answer = (as_recalled(record, traits=traits) for record, traits in (read[id_] for id_ in ids))
+            if question.trust == "model" != answer.trust and question.session == answer.session != "":
+                if may_answer(answer.text) and is_question(question.text):
+                    return dict.fromkeys(ids, (question, answer))
+    return {}
 
 
 def _with_matches(snapshot: Snapshot, late: LateInteraction, hits: Sequence[Recalled]) -> list[Recalled]:

@@ -524,12 +524,15 @@ def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
 
 
 def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
-    """Whether the words speak against what a reader is sure of: it takes any day for a birthday, and a vet for a pet."""
+    """Whether the words speak against what a reader is sure of: it takes any day for a birthday, a vet for a pet, (9) for an age."""
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
+    if read.relation == "age":
+        return _BARE_NUMBER(sentence) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
+_BARE_NUMBER = LazyPattern(r"\W*\d+\W*").fullmatch
 _TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
 _OF_BIRTH = LazyPattern(
     r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",

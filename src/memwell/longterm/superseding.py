@@ -612,7 +612,12 @@ def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None
         return _KIND_OF_THE_DEAD
     words = frozenset(query_terms(newer.text))
     by_facts = _part_of_facts(before, now, words)
-    return by_facts or _part_of_list(older.text, words) or _time_or_place(older.text, newer.text)
+    return (
+        by_facts
+        or _part_of_list(older.text, words)
+        or _time_or_place(older.text, newer.text)
+        or _part_of_clauses(older.text, newer.text)
+    )
 
 
 def _part_of_facts(
@@ -646,6 +651,36 @@ def _part_of_list(older: str, words: frozenset[str]) -> OutdatedPart | None:
         tuple(part for part, is_changed in zip(parts, changed, strict=True) if is_changed),
         tuple(part for part, is_changed in zip(parts, changed, strict=True) if not is_changed),
     )
+
+
+def _part_of_clauses(older: str, newer: str) -> OutdatedPart | None:
+    """The clauses of which the later memory has a word, beyond its subject: "my landlord is Ann and the rent is 900".
+
+    Each says something of its own: it has a verb, and what is kept also a subject.
+    """
+    clauses = [one for one in _CLAUSES.split(older.strip(" .。!！")) if one.strip()]
+    if not 1 < len(clauses) <= _MOST_CLAUSES:
+        return None
+    found = _SUBJECT(newer)
+    # "Rent is now 850" of "the rent": a name is written with a capital in both.
+    subject = found[0].strip() if found and found[0].split()[-1] in older else ""
+    words = frozenset(query_terms(newer)) - _STOPS - frozenset(query_terms(subject))
+    changed = [one for one in clauses if not words.isdisjoint(frozenset(query_terms(one)))]
+    kept = [one for one in clauses if one not in changed]
+    if not (all(map(_IS_CLAUSE, kept)) and all(_IS_CLAUSE(one) or _HAS_VERB(one) for one in changed)):
+        return None
+    return _in_parts(*(tuple(one if subject in one else f"{subject} {one}" for one in some) for some in (changed, kept)))
+
+
+_MOST_CLAUSES = 4
+_CLAUSES = re.compile(r"[.;!]\s+|,?\s+and\s+|,\s+|[，。；！]")
+_HAS_VERB = re.compile(r"[a-z]+(?:s|ed) (?:an?|the|my|his|her|in|at|for) ").match
+_SUBJECT = re.compile(r"\W*(?:(?:My|Our|The) (?:[a-z]+ )?)?[A-Z][\w'’-]*(?= [a-z])").match
+_IS_CLAUSE = re.compile(
+    r"(?:(?:my|our|the|his|her|their) )?\w[\w'’-]*(?: \w+)? (?:is|are|has|have|costs?|works?|lives?|needs?|likes?)\b"
+    r"|(?!叫)[^\x00-\x7f]{1,6}(?:姓|叫|是|在|有|一个月|每)",
+    re.IGNORECASE,
+).match
 
 
 def _time_or_place(older: str, newer: str) -> OutdatedPart | None:

@@ -59,7 +59,9 @@ _ENGLISH = (
     (
         MOVED_IN,
         "moved",
-        rf"(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in(?! with\b)(?:to (?:the|our|my|a|it)\b[^,.;!?]{{0,40}})?",
+        rf"(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in"
+        r"(?:to (?:the|our|my|a|it)\b[^,.;!?]{0,40}|(?=\s*(?:[.,;!]|\Z|(?:on|last|this|today|yesterday|at|over|and|two|a|together"
+        r"|finally|in \w+day)\b)))",
     ),
     (
         JOINED,

@@ -17,8 +17,10 @@ from memwell.language.claims.english_objects import UPPER
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import sentences
 
-WEDDING, BACK, MOVED_IN, JOINED = "wedding", "back", "moved in", "joined"
-"""The speaker married; someone who was lost is there again; the speaker moved into a home; someone moved to the speaker."""
+WEDDING, BACK, MOVED_IN, JOINED, LEFT = "wedding", "back", "moved in", "joined", "left"
+GRADUATED = "graduated"
+"""The speaker married; someone who was lost is there again; the speaker moved into a home; someone moved to the speaker;
+someone left what may be an employer, or a school that they finished."""
 
 _CAPITAL = rf"[{UPPER}][\w-]*[^\W_]"
 _LOOKED_AT = 4_000
@@ -26,12 +28,13 @@ _HAN = re.compile("[\u4e00-\u9fff]").search
 
 
 class Event(NamedTuple):
-    """What happened, to whom or where as the text names it, and the characters that say so."""
+    """What happened, to whom as the text names them, the characters that say so, and what it is about."""
 
     kind: str
     name: str
     start: int
     end: int
+    thing: str = ""
 
 
 _ADVERBS = r"(?:(?:just|finally|actually|officially|now|also|both|all|have|['’]ve|['’]s|has|had|quietly|only) ?)*"
@@ -69,6 +72,12 @@ _ENGLISH = (
         rf"{_SOMEONE}(?:['’]s| is| has)? ?{_ADVERBS}(?:moved (?:back )?in with (?:us|me)|moved back (?:home|in)"
         r"|come to live with (?:us|me)|came to live with (?:us|me)|liv(?:es|ing) with (?:us|me)(?: now)?)\b",
     ),
+    (
+        LEFT,
+        "quit left leaving",
+        rf"(?:{_SOMEONE}|(?P<me>\bI\b))(?:['’]s| has|['’]ve| have)? ?{_ADVERBS}(?:quit|left) (?:the|my|his|her|their) "
+        r"(?P<thing>[a-z][a-z-]+(?: [a-z][a-z-]+)?)(?=\s*(?:[.,;!]|\Z|(?:last|this|yesterday|today|on|in|and|because|after|to|for)\b))",
+    ),
 )
 _ZH_NAME = r"(?P<name>[^\W\dA-Za-z_]{2,3}?|[A-Z][A-Za-z]+)"
 _ZH_TIME = "(?:今天|昨天|前天|上周|上个月|刚刚?|终于|已经|今早|昨晚|早上|晚上|下午|上午|[上这]?周[一二三四五六日末]|自己|都|又|也|就|正式|悄悄|\\d+[月号日])*"
@@ -83,6 +92,11 @@ _CHINESE = (
         BACK,
         "回来 找到 找回 回家",
         rf"(?:我家|我们家)?(?:的)?{_ZH_NAME}{_ZH_TIME}(?:自己|被)?{_ZH_TIME}(?:回来|回家|找到|找回来|找回)(?:啦|了)",
+    ),
+    (
+        GRADUATED,
+        "毕业",
+        rf"(?P<name>我?(?:{chinese_objects.KIN_WORDS})){_ZH_TIME}(?:大学|本科|研究生|硕士|博士|高中|顺利)*毕业(?:啦|了)(?![一两三四五六七八九十几\d])",
     ),
     (MOVED_IN, "搬", rf"(?:我们?|我们一家|全家){_ZH_TIME}(?:搬进|搬到|住进)了?(?:新家|新房子?|新公寓)(?:啦|了)?"),
     (
@@ -131,5 +145,6 @@ def _patterns(language: str) -> tuple[tuple[str, tuple[str, ...], LazyPattern], 
 def _found(pattern: LazyPattern, kind: str, text: str, offset: int) -> Iterator[Event]:
     found = pattern.search(text)
     if found is not None:
-        name = next((one for one in found.groupdict().values() if one), "")
-        yield Event(kind, name, offset + found.start(), offset + len(text.rstrip(" .!。！")))
+        parts = found.groupdict(default="")
+        name = parts.get("name") or parts.get("name2") or parts.get("me") or ""
+        yield Event(kind, name, offset + found.start(), offset + len(text.rstrip(" .!。！")), parts.get("thing", ""))

@@ -11,7 +11,7 @@ import msgspec
 
 from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import STARTED, Claim, relation_of, timing_of
-from memwell.language.events import BACK, JOINED, MOVED_IN, WEDDING, Event
+from memwell.language.events import BACK, GRADUATED, JOINED, LEFT, MOVED_IN, WEDDING, Event
 from memwell.language.fact_questions import is_kind
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
@@ -89,20 +89,20 @@ def happened(found: Iterable[Event], said: str, speaker: str, time: datetime, fa
         claim = Claim(
             subject=speaker, relation="", object="", valid_from=since, start=one.start, end=one.end, time=time
         )
-        made += _HAPPENS[one.kind](claim, one.name, said, facts)
+        made += _HAPPENS[one.kind](claim, one, said, facts)
     return made
 
 
-def _wedding(claim: Claim, _: str, said: str, facts: Facts) -> Iterator[Claim]:
+def _wedding(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
     """Whom someone married who is with a partner."""
     for fact in facts.about(claim.subject, relation="partner", as_of=claim.time):
         yield msgspec.structs.replace(claim, relation="married_to", object=fact.object)
 
 
-def _back(claim: Claim, name: str, _: str, facts: Facts) -> Iterator[Claim]:
+def _back(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
     """The pet that was lost, and what kind it is."""
     since = claim.time
-    lost = [fact for fact in facts.history(claim.subject, "pet") if name_key(fact.object) == name_key(name)]
+    lost = [fact for fact in facts.history(claim.subject, "pet") if name_key(fact.object) == name_key(event.name)]
     if not lost or lost[-1].retired_at or lost[-1].valid_to is None or (since and lost[-1].valid_to > since):
         return
     ends = facts.endings(claim.subject, "pet", [lost[-1].object])
@@ -115,7 +115,7 @@ def _back(claim: Claim, name: str, _: str, facts: Facts) -> Iterator[Claim]:
         )
 
 
-def _moved_in(claim: Claim, _: str, said: str, facts: Facts) -> Iterator[Claim]:
+def _moved_in(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
     """Where someone lives who moved into a home: where one was bought, or was to be moved to."""
     homes = [said, *(fact.object for relation in ("bought", "plans") for fact in _lately(claim, relation, facts))]
     place = next((found["o"] or found["o2"] for words in homes if (found := _HOME_IN(words))), "")
@@ -129,15 +129,36 @@ def _lately(claim: Claim, relation: str, facts: Facts) -> list[Fact]:
     return sorted(known, key=lambda fact: (fact.said_at, fact.id), reverse=True)
 
 
-def _joined(claim: Claim, name: str, _: str, facts: Facts) -> Iterator[Claim]:
+def _joined(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
     """Where someone lives who moved in with the speaker: where that one lives, or no longer where they lived."""
     home = facts.about(claim.subject, relation="lives_in", as_of=claim.time)
-    for fact in facts.about(name, relation="lives_in", as_of=claim.time):
+    for fact in facts.about(event.name, relation="lives_in", as_of=claim.time):
         moved = msgspec.structs.replace(claim, subject=fact.subject, relation="lives_in")
         yield msgspec.structs.replace(moved, object=home[-1].object if home else "", negated=not home)
 
 
-_HAPPENS = {WEDDING: _wedding, BACK: _back, MOVED_IN: _moved_in, JOINED: _joined}
+def _left_place(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """The employer that someone left, where it is known by that word: *the aquarium*."""
+    who = claim.subject if event.name == "I" else event.name
+    for fact in facts.about(who, relation="works_at", as_of=claim.time):
+        if _is_alike(name_key(event.thing), name_key(fact.object), "works_at"):
+            yield msgspec.structs.replace(
+                claim, subject=fact.subject, relation="works_at", object=fact.object, negated=True
+            )
+
+
+def _finished(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """What someone studied who graduated, and where."""
+    for relation in ("studies_at", "studies_in", "studies"):
+        for fact in facts.about(event.name, relation=relation, as_of=claim.time):
+            yield msgspec.structs.replace(
+                claim, subject=fact.subject, relation=relation, object=fact.object, negated=True
+            )
+
+
+_HAPPENS = {
+    WEDDING: _wedding, BACK: _back, MOVED_IN: _moved_in, JOINED: _joined, LEFT: _left_place, GRADUATED: _finished,
+}  # fmt: skip
 _IS_DEAD = re.compile(
     r"\b(?:died|dead|passed|put (?:\w+ )?(?:down|to sleep)|buried|killed|euthani[sz]ed|rainbow)\b|去世|过世|死|[喵汪]星", re.I
 ).search
@@ -257,6 +278,11 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
     if thing in map(name_key, pets):
         yield from (one for one in _ended_with([thing], claim, facts) if died or one.relation == "kind")
         return
+    for edge in facts.walk(claim.object, depth=1, as_of=claim.time):
+        # 我弟的二狗死了: it is the pet of another.
+        if edge.fact.relation == "pet" and name_key(edge.fact.object) == thing:
+            yield msgspec.structs.replace(claim, subject=edge.fact.subject, object=edge.fact.object)
+            yield from (one for one in _ended_with([thing], claim, facts) if died or one.relation == "kind")
     for fact in () if pets_only else facts.about(claim.subject, as_of=claim.time):
         relation = relation_of(fact.relation)
         # A child is put to sleep every evening.
@@ -344,7 +370,11 @@ def _studied(claim: Claim, facts: Facts) -> Iterator[Claim]:
         here = {(source.record, source.start) for source in fact.evidence}
         if here <= clauses or (not claim.object and not any(_LEARNS(facts.said(source)) for source in fact.evidence)):
             yield msgspec.structs.replace(claim, relation="studies", object=fact.object)
-    for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time) if not claim.object else ():
+    if claim.object:
+        return
+    for fact in facts.about(claim.subject, relation="studies_in", as_of=claim.time):
+        yield msgspec.structs.replace(claim, relation="studies_in", object=fact.object)
+    for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
         if _STUDENT(fact.object):
             yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
 

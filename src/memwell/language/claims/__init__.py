@@ -490,10 +490,13 @@ _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 
 def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
+    pets = {one.subject for one in matches if one.relation == "kind"}
     kept = [
         one
         for one in matches
         if not one.confidence
+        # "Our lurcher, Basil" names an animal.
+        or (one.relation == "pet" and sentence[one.object_start : one.object_end] in pets)
         or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
         # What says that a pet died or a job is lost says it of nothing else.

@@ -9,7 +9,8 @@ from memwell.language.events import BACK, JOINED, MOVED_IN, WEDDING, events
 HAPPENED = {
     "We got married on Saturday!": (WEDDING, ""), "We've finally tied the knot.": (WEDDING, ""),
     "Just got married!": (WEDDING, ""), "We're married now!": (WEDDING, ""), "我们今天去民政局领证了": (WEDDING, ""),
-    "我和女朋友昨天领证了": (WEDDING, ""), "Pickle's back!": (BACK, "Pickle"), "Guess what, Miso turned up.": (BACK, "Miso"),
+    "我和女朋友昨天领证了": (WEDDING, ""), "Pickle's back!": (BACK, "Pickle"),
+    "Guess what, Miso turned up.": (BACK, "Miso"),
     "We found Pickle hiding in the shed!": (BACK, "Pickle"), "咪咪自己回来了": (BACK, "咪咪"), "咪咪找到了": (BACK, "咪咪"),
     "We got the keys and moved in on Friday.": (MOVED_IN, ""), "我们上周搬进新家了": (MOVED_IN, ""),
     "Mum has moved in with us.": (JOINED, "Mum"), "Our daughter has moved back home.": (JOINED, "Our daughter"),
@@ -18,8 +19,8 @@ HAPPENED = {
 NOTHING = (
     "If we got married, I'd cry.", "We're getting married in June.", "We never got married.", "We nearly got married.",
     "I dreamt we got married.", 'She said "we got married in Rome".', "Have you moved in yet?", "Tom's back from Spain.",
-    "What if Pickle's back by then?", "我们下个月领证", "要是我们领证了就好了", "我们领证了吗？", "我回来了", "I moved in circles.",
-    "",
+    "What if Pickle's back by then?", "我们下个月领证", "要是我们领证了就好了", "我们领证了吗？", "我回来了",
+    "I moved in circles.", "",
 )  # fmt: skip
 
 

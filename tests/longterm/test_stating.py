@@ -13,7 +13,8 @@ from memwell.longterm.stating import stating
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=60)
 LIKE = (
-    "My neighbour's dog barked all night ({}).", "Do I have to have the dog of Ann on day {}?", "What does one do on day {}?",
+    "My neighbour's dog barked all night ({}).", "Do I have to have the dog of Ann on day {}?",
+    "What does one do on day {}?",
     "My sister and I have a plan what to do on day {}.", "What should Ann cook on day {}?", "隔壁的狗叫了一晚上（{}）",
     "我妹妹做什么都慢（{}）", "有什么好吃的（{}）？", "今晚有什么计划（{}）？",
 )  # fmt: skip
@@ -54,14 +55,18 @@ def test_what_states_the_fact_that_is_asked_for_is_recalled_first(
     assert all(text in shown for text in told)
 
 
-@pytest.mark.parametrize("question", ["What does one do in June?", "7月我做什么？", "Did I have a dog before?", "", "Why?"])
+@pytest.mark.parametrize(
+    "question", ["What does one do in June?", "7月我做什么？", "Did I have a dog before?", "", "Why?"]
+)
 def test_other_questions_are_left_to_the_ranking(engine: memwell.Engine, question: str):
     assert stating(engine.facts, question, NOW) == []
 
 
 def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engine):
     assert TOLD[0] not in [hit.text for hit in engine.recall("Do I have a dog?", kinds="note", now=NOW)]
-    assert TOLD[0] not in [hit.text for hit in engine.recall("Do I have a dog?", since=BEGIN + timedelta(hours=3), now=NOW)]
+    assert TOLD[0] not in [
+        hit.text for hit in engine.recall("Do I have a dog?", since=BEGIN + timedelta(hours=3), now=NOW)
+    ]
     [told] = [one.id for one in engine.recall("Do I have a dog?", limit=1, now=NOW)]
     engine.forget(told)
     assert TOLD[0] not in [hit.text for hit in engine.recall("Do I have a dog?", now=NOW)]

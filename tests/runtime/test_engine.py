@@ -636,7 +636,10 @@ def test_the_name_in_a_prompt_cannot_leave_its_line(engine: memwell.Engine):
 
 def test_a_prompt_shows_a_bare_answer_with_its_question(engine: memwell.Engine):
     talk = engine.thread("form")
-    for asked, answered in (("Sure! What was your first school called?", "Hillside"), ("Which dish is best?", "pierogi")):
+    for asked, answered in (
+        ("Sure! What was your first school called?", "Hillside"),
+        ("Which dish is best?", "pierogi"),
+    ):
         talk.add_ai(asked)
         talk.add_human(answered)
     talk.add_human("I went home early on Monday, it rained and rained.")

@@ -62,7 +62,9 @@ _NO_ANSWER = LazyPattern(
     "|.*[你您他她它这那谁啥吗呢吧我]|(?:谢|没|不|好的|可以|对[，。！]|算|忘|别|再|也|都|随便|保密|无|秘密)",
     re.IGNORECASE,
 ).match
-_HEDGED = LazyPattern(r"\s+(?:mostly|mainly|usually|really|actually|probably|I (?:think|guess|suppose))\s*\Z", re.IGNORECASE).sub
+_HEDGED = LazyPattern(
+    r"\s+(?:mostly|mainly|usually|really|actually|probably|I (?:think|guess|suppose))\s*\Z", re.IGNORECASE
+).sub
 _CLAUSE = LazyPattern(r"(?:[^,.;:!?(，。；：！？（\n—–]|[.:](?=\w))+").match
 _SENTENCE = LazyPattern(r"[^，,。]*?我?在(?=.).+(?:[做当干搞读念任]|工作|上班|从事|负责)").match
 """What has a verb of its own, and is read as it is: 我在一家医院当护士."""
@@ -197,7 +199,9 @@ def _asked(question: str) -> FactQuestion | None:
 
 _ANY = LazyPattern(r"(?:and |so |also,? )?any (allergies|hobbies|pets|kids|children)\b.*", re.IGNORECASE).match
 _GREETING = LazyPattern(r"\A\W*(?:[你您]好|嗨|哈[喽罗啰]|(?:hi|hello|hey)(?: there)?\b)[呀啊]?[\s，,!！~～]*", re.I).sub
-_YOURS = LazyPattern("\\A(?:那|那么|对了|话说)?[，,]?(?:平时|平常|业余)?(?=(?:都|还)?(?:有(?:什么|哪些)|对什么|住哪|住在哪)|是做什么)").sub
+_YOURS = LazyPattern(
+    "\\A(?:那|那么|对了|话说)?[，,]?(?:平时|平常|业余)?(?=(?:都|还)?(?:有(?:什么|哪些)|对什么|住哪|住在哪)|是做什么)"
+).sub
 """Where a question leaves out who is asked: 平时有什么爱好？"""
 _WHO_IS_THERE = LazyPattern(
     r"(?:may I ask |and |so )?whom? (?:am I|I am|I['’]m|do I have the pleasure of) (?:talking|speaking|chatting)"

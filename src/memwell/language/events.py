@@ -40,7 +40,10 @@ class Event(NamedTuple):
 _ADVERBS = r"(?:(?:just|finally|actually|officially|now|also|both|all|have|['’]ve|['’]s|has|had|quietly|only) ?)*"
 _WE = r"\b(?:[Ww]e|I) ?"
 _KIN = "|".join(sorted(english_objects.KIN, key=len, reverse=True))
-_SOMEONE = rf"(?P<name>(?:[Mm]y|[Oo]ur) (?:[a-z]+ )?(?:{_KIN})\b|(?:Mum|Mom|Dad|Mummy|Daddy|Gran|Grandma|Grandad|Nan)\b|{_CAPITAL})"
+_SOMEONE = (
+    rf"(?P<name>(?:[Mm]y|[Oo]ur) (?:[a-z]+ )?(?:{_KIN})\b"
+    rf"|(?:Mum|Mom|Dad|Mummy|Daddy|Gran|Grandma|Grandad|Nan)\b|{_CAPITAL})"
+)
 _HOME = r"(?:house|flat|home|place|apartment|cottage|bungalow|maisonette|condo|studio|terrace|semi)"
 _ENGLISH = (
     (
@@ -55,15 +58,18 @@ _ENGLISH = (
         "back home found turned",
         rf"(?:\A|[,.!;:] |\b(?:and|but|so|yes|yay|yep|oh|guess what|great news|good news|update)[,:!]? )"
         rf"(?P<name>{_CAPITAL})(?:['’]s| is| has| was)? ?{_ADVERBS}(?:been )?"
-        r"(?:(?:come |came |back |safely |safe )*(?:back|home)(?: home)?(?=[.!,;]|\Z| (?:and|this|last|today|yesterday|safe|on|with us|at)\b)"
+        r"(?:(?:come |came |back |safely |safe )*(?:back|home)(?: home)?"
+        r"(?=[.!,;]|\Z| (?:and|this|last|today|yesterday|safe|on|with us|at)\b)"
         r"|found(?=[.!,;]|\Z| (?:safe|him|her|this|last|today|yesterday|in|at|by)\b)|turned up|(?:showed|popped) up)"
-        rf"|{_WE}{_ADVERBS}(?:found|got) (?P<name2>{_CAPITAL})(?: back)?(?=[.!,;]|\Z| (?:safe|this|last|today|yesterday|in|at|under|hiding)\b)",
+        rf"|{_WE}{_ADVERBS}(?:found|got) (?P<name2>{_CAPITAL})(?: back)?"
+        r"(?=[.!,;]|\Z| (?:safe|this|last|today|yesterday|in|at|under|hiding)\b)",
     ),
     (
         MOVED_IN,
         "moved",
         rf"(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in"
-        r"(?:to (?:the|our|my|a|it)\b[^,.;!?]{0,40}|(?=\s*(?:[.,;!]|\Z|(?:on|last|this|today|yesterday|at|over|and|two|a|together"
+        r"(?:to (?:the|our|my|a|it)\b[^,.;!?]{0,40}"
+        r"|(?=\s*(?:[.,;!]|\Z|(?:on|last|this|today|yesterday|at|over|and|two|a|together"
         r"|finally|in \w+day)\b)))",
     ),
     (
@@ -76,11 +82,15 @@ _ENGLISH = (
         LEFT,
         "quit left leaving",
         rf"(?:{_SOMEONE}|(?P<me>\bI\b))(?:['’]s| has|['’]ve| have)? ?{_ADVERBS}(?:quit|left) (?:the|my|his|her|their) "
-        r"(?P<thing>[a-z][a-z-]+(?: [a-z][a-z-]+)?)(?=\s*(?:[.,;!]|\Z|(?:last|this|yesterday|today|on|in|and|because|after|to|for)\b))",
+        r"(?P<thing>[a-z][a-z-]+(?: [a-z][a-z-]+)?)"
+        r"(?=\s*(?:[.,;!]|\Z|(?:last|this|yesterday|today|on|in|and|because|after|to|for)\b))",
     ),
 )
 _ZH_NAME = r"(?P<name>[^\W\dA-Za-z_]{2,3}?|[A-Z][A-Za-z]+)"
-_ZH_TIME = "(?:今天|昨天|前天|上周|上个月|刚刚?|终于|已经|今早|昨晚|早上|晚上|下午|上午|[上这]?周[一二三四五六日末]|自己|都|又|也|就|正式|悄悄|\\d+[月号日])*"
+_ZH_TIME = (
+    "(?:今天|昨天|前天|上周|上个月|刚刚?|终于|已经|今早|昨晚|早上|晚上|下午|上午|[上这]?周[一二三四五六日末]|自己|都|又|也|就"
+    "|正式|悄悄|\\d+[月号日])*"
+)
 _CHINESE = (
     (
         WEDDING,

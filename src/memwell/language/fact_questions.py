@@ -185,7 +185,8 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         "plans",
         "plan coming up",
         rf"what {_BE} {_P} (?:current |next |upcoming |future )?plans(?: for [a-z ]{{3,30}})?|what plans {_DO} {_S} have"
-        rf"|{_DO} {_S} have any(?:thing)? (?:plans|planned)(?: for [a-z ]{{3,30}})?|what {_BE} {_S} planning(?: to do| on doing)?"
+        rf"|{_DO} {_S} have any(?:thing)? (?:plans|planned)(?: for [a-z ]{{3,30}})?"
+        rf"|what {_BE} {_S} planning(?: to do| on doing)?"
         rf"|what {_DO} {_S} have (?:coming up|planned)",
     ),
     (

@@ -64,11 +64,16 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield _added(claim, facts)
     else:
         yield claim
+    yield from _with_it(claim, others, facts, words)
+
+
+def _with_it(claim: Claim, others: Sequence[Claim], facts: Facts, words: str) -> Iterator[Claim]:
+    """What else ends with a claim: a partner with a wedding, a position with a job, studies with a school."""
     if not claim.negated and claim.relation == "married_to" and claim.valid_to is None:
         yield from _partners(claim, facts)
-    if claim.negated and claim.relation == "works_at":
+    elif claim.negated and claim.relation == "works_at":
         yield from _left(claim, others, facts, for_good=_ENDS_TRADE(words) is not None)
-    if not claim.negated and claim.relation == "graduated_from":
+    elif not claim.negated and claim.relation == "graduated_from":
         yield from _graduated(claim, facts)
     elif claim.negated and claim.relation == "studies_at":
         yield from _studied(claim, facts)
@@ -160,10 +165,12 @@ _HAPPENS = {
     WEDDING: _wedding, BACK: _back, MOVED_IN: _moved_in, JOINED: _joined, LEFT: _left_place, GRADUATED: _finished,
 }  # fmt: skip
 _IS_DEAD = re.compile(
-    r"\b(?:died|dead|passed|put (?:\w+ )?(?:down|to sleep)|buried|killed|euthani[sz]ed|rainbow)\b|去世|过世|死|[喵汪]星", re.I
+    r"\b(?:died|dead|passed|put (?:\w+ )?(?:down|to sleep)|buried|killed|euthani[sz]ed|rainbow)\b|去世|过世|死|[喵汪]星",
+    re.I,
 ).search
 _HOME_IN = re.compile(
-    r"\b(?:house|flat|home|place|apartment|cottage|bungalow|condo|studio|maisonette|mov(?:e|ing)(?: house)?) (?:in|to|near) "
+    r"\b(?:house|flat|home|place|apartment|cottage|bungalow|condo|studio|maisonette|mov(?:e|ing)(?: house)?) "
+    r"(?:in|to|near) "
     r"(?P<o>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
     r"|搬[到去](?P<o2>[^\W\d_A-Za-z]{2,6})"
 ).search
@@ -341,7 +348,9 @@ def _first_said(fact: Fact) -> tuple[datetime, int]:
 
 
 _OWN_TRADE = re.compile(
-    r"\b(?:by trade|qualified|trained|freelanc\w*|self-employed|own business|on the side|part-time)\b|自由职业|兼职|副业|个体", re.I
+    r"\b(?:by trade|qualified|trained|freelanc\w*|self-employed|own business|on the side|part-time)\b"
+    "|自由职业|兼职|副业|个体",
+    re.I,
 ).search
 
 
@@ -379,5 +388,7 @@ def _studied(claim: Claim, facts: Facts) -> Iterator[Claim]:
             yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
 
 
-_STUDENT = re.compile(r"(?:.* )?(?:student|undergrad\w*|postgrad\w*)(?: .*)?|.{0,6}(?:大学生|研究生|学生|本科生|博士生|硕士生)", re.I).fullmatch
+_STUDENT = re.compile(
+    r"(?:.* )?(?:student|undergrad\w*|postgrad\w*)(?: .*)?|.{0,6}(?:大学生|研究生|学生|本科生|博士生|硕士生)", re.I
+).fullmatch
 _LEARNS = re.compile(r"\blearn|\bteaching myself|自学|在学|学着|学习", re.IGNORECASE).search

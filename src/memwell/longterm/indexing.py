@@ -30,8 +30,8 @@ from memwell.language.events import events
 from memwell.language.fact_questions import fact_question
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
-from memwell.longterm.endings import happened
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, TokenStore, WantedEmbedder, embedded
+from memwell.longterm.endings import happened
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import STATES_FACTS, fingerprint
 from memwell.longterm.journal import (

@@ -29,8 +29,8 @@ from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
-from memwell.longterm.gate import TRUSTS
 from memwell.longterm.facts import Facts
+from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
@@ -341,7 +341,9 @@ class RecallingMemory(MemoryBase):
         ids = [self.indexer.resolved(id_) for id_ in stating(self._known_facts(), query, moment)]
         best = {one.id for one in found[:POOL]}
         known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
-        rows = {id_: row for id_, row in known.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
+        rows = {
+            id_: row for id_, row in known.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])
+        }
         missing = [id_ for id_ in rows if id_ not in memories]
         if missing:
             memories |= held.memories(missing, wanted)
@@ -501,15 +503,17 @@ def _exchange(held: HeldSnapshot, row: int) -> dict[str, tuple[Recalled, Recalle
     """The question and the bare answer of which a row is one, by the ids of both; nothing for other rows."""
     snapshot = held.snapshot
     for before, after in ((row, int(snapshot.following[row])), (int(snapshot.previous[row]), row)):
-        if NOWHERE in (before, after) or not (snapshot.asks[before] and snapshot.alive[before] and snapshot.alive[after]):
+        if NOWHERE in (before, after) or not (
+            snapshot.asks[before] and snapshot.alive[before] and snapshot.alive[after]
+        ):
             continue
         ids = [snapshot.ids[before], snapshot.ids[after]]
         read = held.memories(ids)
         if len(read) == len(ids):
             question, answer = (as_recalled(record, traits=traits) for record, traits in (read[id_] for id_ in ids))
-            if question.trust == "model" != answer.trust and question.session == answer.session != "":
-                if may_answer(answer.text) and is_question(question.text):
-                    return dict.fromkeys(ids, (question, answer))
+            said_there = question.trust == "model" != answer.trust and question.session == answer.session != ""
+            if said_there and may_answer(answer.text) and is_question(question.text):
+                return dict.fromkeys(ids, (question, answer))
     return {}
 
 

@@ -559,11 +559,11 @@ class Subjects:
         return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
 
     def _said(self, one: FactStatement) -> str:
-        """The words of a statement; of a relative whom they do not name as one, with those before: "My dad fell. He's Bob"."""
+        """The words of a statement, with those before them where a relative is not called one: "My dad fell. He's Bob"."""
         text = self._text_of(one.source.record)
         said = text[one.source.start : one.source.end].casefold()
         before = one.relation in _SAME and not known_relation(one.relation).single and not _KIN_WORD.search(said)
-        return text[: one.source.end].casefold() if before else said
+        return text[max(0, one.source.start - _LONGEST_PART) : one.source.end].casefold() if before else said
 
     def _only_similar(self, name: str, *, misspelt: bool) -> str:
         """The only subject with this first name or, if none, with ``misspelt`` a name that differs by one letter."""

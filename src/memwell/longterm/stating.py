@@ -16,7 +16,8 @@ _LONGEST = 300
 _ASKS_FOR_FOOD = re.compile(
     r"\bwhat (?:should|can|could|shall|do|might) (?:I|we) (?:(?:cook|eat|bake|order in)\b|(?:make|have|order|serve|prepare)"
     r"\b.{0,30}\b(?:tonight|dinner|lunch|breakfast|supper|tea|snack|dessert))"
-    r"|\b(?:suggest|recommend|give me|any|need|want)\b.{0,30}\b(?:recipes?|meals?|dinner|lunch|breakfast|restaurants?|snacks?)\b"
+    r"|\b(?:suggest|recommend|give me|any|need|want)\b.{0,30}"
+    r"\b(?:recipes?|meals?|dinner|lunch|breakfast|restaurants?|snacks?)\b"
     r"|\bwhat['’]?s? (?:is )?for (?:dinner|lunch|breakfast|supper|tea)\b|\bmeal plan\b"
     r"|[吃煮炒](?:点儿?|个|些)?(?:什么|啥)|[做点](?:点儿?|个|些)?(?:什么|啥)(?:好?[吃菜饭]|外卖|晚饭|午饭|早饭)|[吃煮][^，。？]{0,4}(?:好呢?|比较好)[？?]?\Z"
     r"|(?:推荐|想|给我|来)[^，。？]{0,10}(?:菜|餐厅|外卖|食谱|菜谱|馆子|晚饭|午饭|早饭|夜宵)",

@@ -669,7 +669,9 @@ def _part_of_clauses(older: str, newer: str) -> OutdatedPart | None:
     kept = [one for one in clauses if one not in changed]
     if not (all(map(_IS_CLAUSE, kept)) and all(_IS_CLAUSE(one) or _HAS_VERB(one) for one in changed)):
         return None
-    return _in_parts(*(tuple(one if subject in one else f"{subject} {one}" for one in some) for some in (changed, kept)))
+    return _in_parts(
+        *(tuple(one if subject in one else f"{subject} {one}" for one in some) for some in (changed, kept))
+    )
 
 
 _MOST_CLAUSES = 4
@@ -794,11 +796,7 @@ def _own_first(
     whom = whom or ""
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
     names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
-    own = [
-        hit
-        for hit in hits.values()
-        if hit.id in known or (asked is not None and states_asked(hit, asked, names))
-    ]
+    own = [hit for hit in hits.values() if hit.id in known or (asked is not None and states_asked(hit, asked, names))]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)

@@ -528,7 +528,8 @@ class _RecallerAt(NamedTuple):
                 joint.setdefault(one.id, one)
             elif pair[1].id not in joint:
                 question, answer = pair
-                said = f"{question.speaker or _ASSISTANT}: {_asked_in(question.text)}\n{answer.speaker or USER}: {answer.text}"
+                asked = f"{question.speaker or _ASSISTANT}: {_asked_in(question.text)}"
+                said = f"{asked}\n{answer.speaker or USER}: {answer.text}"
                 flags = one.flags if one.id == answer.id else answer.flags
                 by = one.superseded_by if one.id == answer.id else ""
                 joint[answer.id] = replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import TypeAlias
@@ -268,10 +268,7 @@ def _claims(
         for found in matches:
             clause = (found.start, found.end, found.kind, found.lasting)
             if clause not in timings:
-                words = sentence[found.start : found.end]
-                timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
-                if found.kind == PLAN and not found.negated and timings[clause].start < 0:
-                    timings[clause] = _dated(sentence, moment)
+                timings[clause] = _timing(found, sentence, moment)
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 claim = _specified(claim, text, stated)
@@ -292,6 +289,12 @@ def _claims(
             del stated[key]
     found = beginning_later(_agreeing(stated, text, who), text, moment)
     return sorted(found, key=lambda claim: (claim.start, claim.end))
+
+
+def _timing(found: RuleMatch, sentence: str, time: datetime) -> Timing:
+    """When what was found in a sentence holds, by its clause; of a plan without a time there, by its sentence."""
+    timing = timing_of(sentence[found.start : found.end], found.kind, time, lasting=found.lasting)
+    return _dated(sentence, time) if found.kind == PLAN and not found.negated and timing.start < 0 else timing
 
 
 def _dated(sentence: str, time: datetime) -> Timing:
@@ -495,8 +498,7 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         one
         for one in matches
         if not one.confidence
-        # "Our lurcher, Basil" names an animal.
-        or (one.relation == "pet" and sentence[one.object_start : one.object_end] in pets)
+        or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
         or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
         # What says that a pet died or a job is lost says it of nothing else.
@@ -510,8 +512,19 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     return kept + [
         one
         for one in added
-        if not any(_is_same(_placed(other, sentence), one._replace(negated=other.negated or one.negated)) for other in kept)
+        if not any(
+            _is_same(_placed(other, sentence), one._replace(negated=other.negated or one.negated)) for other in kept
+        )
     ]
+
+
+def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Iterable[RuleMatch]) -> bool:
+    """Whether a pet is named with its kind, as in "our lurcher, Basil", and a reader does not take it for another's."""
+    first, last = pet.object_start, pet.object_end
+    others = [one for one in likely if one.relation == "pet" and (one.subject or one.kin)]
+    return sentence[first:last] in named and not any(
+        one.object_start < last and first < one.object_end for one in others
+    )
 
 
 def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
@@ -527,7 +540,7 @@ def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
 
 
 def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
-    """Whether the words speak against what a reader is sure of: it takes any day for a birthday, a vet for a pet, (9) for an age."""
+    """Whether the words speak against what a reader is sure of: a vet is no pet, nor (9) an age."""
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
     if read.relation == "age":

@@ -218,4 +218,6 @@ def is_not_meant(text: str) -> bool:
     return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or laughs or _UNSURE(text[-40:]))
 
 
-_HARMS = LazyPattern(r"\b(?:i['’]?m|i am|is|are) (?:\w+ )?(?:allergic|intolerant) to (?!mondays?|work|people|exercise|stupid)").search
+_HARMS = LazyPattern(
+    r"\b(?:i['’]?m|i am|is|are) (?:\w+ )?(?:allergic|intolerant) to (?!mondays?|work|people|exercise|stupid)"
+).search

@@ -191,7 +191,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             " me",
             r"\b(?:[Tt]hey|[Mm]y (?:boss|manager|employer|company|firm)|[Tt]he (?:boss|company|firm|agency)|[Ww]ork)"
             r"(?:['’]ve| have| has)?(?: just| finally)? (?:(?:fired|sacked|dismissed|laid off|axed) me|laid me off"
-            r"|made me redundant|let me go)(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|and|because|so|after)\b))(?P<o>)",
+            r"|made me redundant|let me go)"
+            r"(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|and|because|so|after)\b))(?P<o>)",
             "I got fired",
         ),
         (

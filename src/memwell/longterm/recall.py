@@ -190,6 +190,9 @@ class RecallingMemory(MemoryBase):
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, session, since, until, where, trust)
         questions = separate_questions(query)
+        ranked = partial(
+            self._ranked, moment=moment, limit=limit, weights=weights, diversity=diversity, min_relevance=min_relevance
+        )
         self.indexer.catch_up()
         tries = 0
         while True:
@@ -202,19 +205,7 @@ class RecallingMemory(MemoryBase):
                 state = held.state if self.indexer.view is self.backend else None
                 if all(self._query_vectors.still(one, state) for one in asked.values()):
                     found = [
-                        self._ranked(
-                            held,
-                            vector,
-                            one,
-                            narrowed,
-                            moment,
-                            limit,
-                            weights,
-                            diversity,
-                            min_relevance,
-                            not tries,
-                            as_of is not None,
-                        )
+                        ranked(held, vector, one, narrowed, strict=not tries, historic=as_of is not None)
                         for one, vector in asked.items()
                     ]
                     if None not in found:
@@ -306,8 +297,7 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
-        known = [] if historic else self._stating(held, query, moment, found, memories, wanted, allowed)
-        relevant |= {id_: max(relevant.get(id_, 0.0), _STATES_ASKED) for id_ in known}
+        known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
         order, whole = _superseded(
             held, asked, query, found, memories, relevant, wanted, allowed, known, reranks=self.reranker is not None
         )
@@ -334,10 +324,11 @@ class RecallingMemory(MemoryBase):
         moment: datetime,
         found: list[Ranked],
         memories: dict[str, tuple[Record, Traits]],
+        relevant: dict[str, float],
         wanted: Filter | None,
         allowed: Flags | None,
     ) -> list[str]:
-        """The memories that state a fact which is asked for; those that are no hits are added to both."""
+        """The memories that state a fact which is asked for, with their relevance raised; added where they are no hits."""
         ids = [self.indexer.resolved(id_) for id_ in stating(self._known_facts(), query, moment)]
         best = {one.id for one in found[:POOL]}
         known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
@@ -351,7 +342,9 @@ class RecallingMemory(MemoryBase):
         further = [ranked.get(id_) or Ranked(id_, row, [], (), []) for id_, row in rows.items() if id_ in memories]
         found[:] = [one for one in found if one.id not in rows]
         found[POOL - 1 : POOL - 1] = further
-        return [id_ for id_ in ids if id_ in memories]
+        known_ids = [id_ for id_ in ids if id_ in memories]
+        relevant |= {id_: max(relevant.get(id_, 0.0), _STATES_ASKED) for id_ in known_ids}
+        return known_ids
 
     def _known_facts(self) -> Facts:
         """The facts without those of memories that came since the last catching up."""

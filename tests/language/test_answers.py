@@ -45,6 +45,9 @@ def facts_read(question: str, answer: str) -> set[str]:
         ("您好，您叫什么名字？", "周敏", "user name 周敏"), ("您好，请问怎么称呼您？", "周敏", "user name 周敏"),
         ("Hi there! Who am I talking to?", "Marcus Oyelaran", "user name Marcus Oyelaran"),
         ("And who am I speaking with?", "Ann Lee", "user name Ann Lee"),
+        ("你的生日呢？", "10月21日", "user birthday 10月21日"), ("那你的工作呢？", "护士", "user occupation 护士"),
+        ("And your birthday?", "October 21st", "user birthday October 21st"),
+        ("Thanks! What about your job?", "nurse", "user occupation nurse"), ("And your dog?", "nurse", ""),
     ],
 )  # fmt: skip
 def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: str):

@@ -146,6 +146,12 @@ STATES = {
     "I live in Paris, Texas.": "user lives_in Paris, Texas", "I'm a Londoner.": "user from London",
     "I live in Rome, Italy is warm.": "user lives_in Rome", "Wyatt quit the bakery.": "-Wyatt works_at bakery",
     "Sold the Volvo to my cousin.": "-user owns Volvo", "My wife doesn't eat pork.": "user's wife diet doesn't eat pork",
+    # Who loses a job or a partner, in whichever words.
+    "I got the sack from Tesco.": "-user works_at Tesco", "My brother got the boot last week.": "-user's brother works_at ",
+    "My boss fired me yesterday.": "-user works_at ", "They let me go home early.": "", "I got the boots from Tesco.": "",
+    "Zoe dumped Callum.": "-Zoe partner Callum", "Zoe split up with her boyfriend.": "-Zoe partner ",
+    "My friend dumped her boyfriend Carl.": "-user's friend partner Carl", "We've finished uni!": "-user studies_at ",
+    "We've exchanged contracts on a flat in Leith.": "user bought a flat in Leith",
     # A dislike that is meant is one.
     "I can't stand milk anymore.": "user dislikes milk", "I don't like milk.": "user dislikes milk",
     "I hate drinking milk.": "user dislikes milk", "我讨厌牛奶了。": "user dislikes 牛奶",

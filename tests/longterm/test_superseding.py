@@ -438,6 +438,19 @@ def test_another_value_leaves_nothing_to_guess(newer: str, sure: bool):
             "Where is the meeting?",
         ),
         ("周会周一在302会议室。", "周会改到508会议室了。", "周会是哪天？", "周会在哪间会议室？"),
+        (
+            "My landlord is Mr Okafor and the rent is 950 a month.",
+            "The rent went up to 1,020 this month.",
+            "Who is my landlord?",
+            "How much is my rent?",
+        ),
+        (
+            "Miles works for Aviva and rides a Ducati.",
+            "Miles sold the Ducati.",
+            "Where does Miles work?",
+            "Does Miles still have the Ducati?",
+        ),
+        ("我房东姓王，房租一个月3000。", "房租涨到3200了。", "我房东姓什么？", "我的房租是多少？"),
     ],
 )
 def test_a_memory_that_says_something_else_too_is_outdated_in_part(

@@ -634,6 +634,28 @@ def test_the_name_in_a_prompt_cannot_leave_its_line(engine: memwell.Engine):
     assert "\nIgnore" not in made.messages[0].text.partition("<<<")[0]
 
 
+def test_a_prompt_shows_a_bare_answer_with_its_question(engine: memwell.Engine):
+    talk = engine.thread("form")
+    for asked, answered in (
+        ("Sure! What was your first school called?", "Hillside"),
+        ("Which dish is best?", "pierogi"),
+    ):
+        talk.add_ai(asked)
+        talk.add_human(answered)
+    talk.add_human("I went home early on Monday, it rained and rained.")
+    engine.remember_thread("form")
+    engine.remember(["My neighbour paints boats.", "The bus was late."])
+    engine.flush()
+    for question in ("What was my first school called?", "Hillside"):
+        prompt = engine.context(question, budget=800)
+        assert "| assistant: What was your first school called?\n| user: Hillside" in prompt.text()
+        assert prompt.text().count("Hillside") == 1 + question.count("Hillside")
+        answers = [one.id for one in engine.recall("Hillside", limit=1)]
+        assert set(answers) < set(prompt.receipt.memories) or answers == prompt.receipt.memories
+    assert "assistant:" not in engine.context("Did it rain on Monday?", budget=800, min_relevance=0.5).text()
+    assert "assistant:" not in engine.context("Hillside", budget=800, trust="user").text()
+
+
 def test_a_prompt_calls_outdated_what_a_memory_that_is_no_hit_has_ended():
     """Over many memories the one that ends another is seldom among the hits of a question about everything."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)

@@ -62,6 +62,9 @@ _NO_ANSWER = LazyPattern(
     "|.*[你您他她它这那谁啥吗呢吧我]|(?:谢|没|不|好的|可以|对[，。！]|算|忘|别|再|也|都|随便|保密|无|秘密)",
     re.IGNORECASE,
 ).match
+_HEDGED = LazyPattern(
+    r"\s+(?:mostly|mainly|usually|really|actually|probably|I (?:think|guess|suppose))\s*\Z", re.IGNORECASE
+).sub
 _CLAUSE = LazyPattern(r"(?:[^,.;:!?(，。；：！？（\n—–]|[.:](?=\w))+").match
 _SENTENCE = LazyPattern(r"[^，,。]*?我?在(?=.).+(?:[做当干搞读念任]|工作|上班|从事|负责)").match
 """What has a verb of its own, and is read as it is: 我在一家医院当护士."""
@@ -108,7 +111,8 @@ def answer_as_statement(question: str, text: str) -> BareAnswer | None:
     if asked is None or found is None or _SENTENCE(text, 0, found[1]):
         return None
     first, last = found
-    value, rest = text[first:last].rstrip(), text[first:][len(text[first:last].rstrip()) :]
+    value = _HEDGED("", text[first:last]).rstrip()
+    rest = text[first + len(value) :]
     said = len(text) - len(rest)
     if _HAN(question) or (_HAN(value) and asked.subject == USER):
         framed = _in_chinese(asked, value)
@@ -180,9 +184,11 @@ def _asked(question: str) -> FactQuestion | None:
     if not asking or asking != said[-1:] or len(separate_questions(asking[0])) > 1:
         return None
     found = _ANY(asking[0])
-    words = _GREETING("", asking[0])
+    words = _YOURS(r"\g<0>你", _GREETING("", asking[0]))
     if _WHO_IS_THERE(words):
         return FactQuestion(USER, ("name",))
+    if (short := _IN_SHORT(words)) is not None:
+        return FactQuestion(USER, (_NOUNS[(short[1] or short[2]).lower()],))
     mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(words))
     if mine is None or (mine.called and _ASKS_NAME(asking[0]) is None):
         return None
@@ -193,11 +199,34 @@ def _asked(question: str) -> FactQuestion | None:
 
 _ANY = LazyPattern(r"(?:and |so |also,? )?any (allergies|hobbies|pets|kids|children)\b.*", re.IGNORECASE).match
 _GREETING = LazyPattern(r"\A\W*(?:[你您]好|嗨|哈[喽罗啰]|(?:hi|hello|hey)(?: there)?\b)[呀啊]?[\s，,!！~～]*", re.I).sub
+_YOURS = LazyPattern(
+    "\\A(?:那|那么|对了|话说)?[，,]?(?:平时|平常|业余)?(?=(?:都|还)?(?:有(?:什么|哪些)|对什么|住哪|住在哪)|是做什么)"
+).sub
+"""Where a question leaves out who is asked: 平时有什么爱好？"""
 _WHO_IS_THERE = LazyPattern(
     r"(?:may I ask |and |so )?whom? (?:am I|I am|I['’]m|do I have the pleasure of) (?:talking|speaking|chatting)"
     r"(?: to| with)?\W*\Z|(?:请问)?我?(?:应?该)?[你您]?怎么称呼[你您]?呢?\W*\Z",
     re.IGNORECASE,
 ).match
+_NOUNS = {
+    noun: relation
+    for relation, nouns in {
+        "birthday": "birthday|date of birth|生日|出生日期", "name": "name|full name|名字|姓名|大名", "age": "age|年龄|年纪",
+        "occupation": "job|occupation|profession|工作|职业", "from": "hometown|home town|老家|家乡",
+        "works_at": "company|employer|公司|单位", "studies": "major|专业", "studies_at": "school|university|uni|学校|大学",
+        "email": "email|email address|邮箱|电子邮箱", "phone": "phone|phone number|电话|手机号|手机",
+        "hobby": "hobbies|hobby|爱好|兴趣", "allergic_to": "allergies",
+    }.items()
+    for noun in nouns.split("|")
+}  # fmt: skip
+_NAMED_EN = "|".join(sorted((one for one in _NOUNS if one.isascii()), key=len, reverse=True))
+_NAMED_ZH = "|".join(one for one in _NOUNS if not one.isascii())
+_IN_SHORT = LazyPattern(
+    rf"(?:and|so|what about|how about|and what about|also)?,? ?your ({_NAMED_EN})\W*\Z"
+    rf"|(?:那么?|还有|对了)?[，,]?[你您]的?({_NAMED_ZH})呢?\W*\Z",
+    re.IGNORECASE,
+).match
+"""A question without a verb: "And your birthday?", 你的生日呢？"""
 _ASKS_NAME = LazyPattern(r"\b(?:names?|named|called|who)\b|[叫名谁]", re.IGNORECASE).search
 _OF_ONCE = frozenset(("from", "birthday", "graduated_from"))
 """What is asked for in the past tense and still true."""

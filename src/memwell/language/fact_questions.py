@@ -182,6 +182,14 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
     ),
     ("diet", "diet", rf"what {_BE} {_P} diet"),
     (
+        "plans",
+        "plan coming up",
+        rf"what {_BE} {_P} (?:current |next |upcoming |future )?plans(?: for [a-z ]{{3,30}})?|what plans {_DO} {_S} have"
+        rf"|{_DO} {_S} have any(?:thing)? (?:plans|planned)(?: for [a-z ]{{3,30}})?"
+        rf"|what {_BE} {_S} planning(?: to do| on doing)?"
+        rf"|what {_DO} {_S} have (?:coming up|planned)",
+    ),
+    (
         "name",
         "name called who",
         rf"what {_BE} {_P} (?:(?:first |last |full )?names?)|what {_P} names? {_BE}|what {_BE} {_S} (?:called|named)"
@@ -259,6 +267,12 @@ _CHINESE: tuple[tuple[str, str, str], ...] = (
     ("pet", "宠物 养", f"{_W}(?:家)?(?:养|有)(?:了|过)?(?:{_WHAT}|几只|哪些|没有)?宠物|{_W}养(?:了)?{_WHAT}"),
     (HAS, "有 养", f"{_W}还?(?:有没有|养没养|有|养)着?了?(?:一?[只条个匹位])?(?P<what>(?!什么|啥|哪){_HAN}{{1,4}})"),
     ("hobby likes", "爱好 兴趣", f"{_W}的?(?:爱好|兴趣|兴趣爱好)是?(?:有)?{_WHAT}|{_W}有{_WHAT}(?:爱好|兴趣)"),
+    (
+        "plans",
+        "计划 打算 安排",
+        f"{_W}(?:最近|接下来|近期|以后|之后|今后)*有(?:{_WHAT}|没有)?(?:新的?)?(?:计划|打算|安排)"
+        f"|{_W}的?(?:计划|打算|安排)(?:是|有){_WHAT}|{_W}(?:最近|接下来|近期)*(?:打算|计划)(?:做|干){_WHAT}",
+    ),
     ("dislikes", "不喜欢 不爱 讨厌", f"{_W}(?:最|很)?(?:不喜欢|不爱|讨厌){_WHAT}(?:东西|事情?)?"),
     ("likes hobby", "喜欢 爱好", f"{_W}(?:都)?(?:喜欢|爱好)(?:做)?{_WHAT}(?:东西|事情?)?"),
     (

@@ -156,7 +156,7 @@ class Changer(MemoryBase):
         traits = traits_of(new)
         if traits.trust in STATES_FACTS:
             found = claims(new.text, speaker=traits.speaker, time=new.time)
-            self.indexer.facts.learn(found, record=new.id, learned_at=self.clock())
+            self.indexer.learn(new, found, at=self.clock())
 
     def _live(self, id_: str) -> Record:
         """A memory that may be recalled. Call it after catching up, in a transaction. Raises ``NotFound``."""

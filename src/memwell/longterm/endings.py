@@ -1,15 +1,17 @@
-"""What else a claim ends: with a death, a job or a school end the facts that depend on it."""
+"""What else a claim or an event ends: with a death, a job or a school end the facts that depend on it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from memwell.language.claims.english_objects import THINGS
-from memwell.language.claims.relations import Claim, relation_of
+from memwell.language.claims.relations import STARTED, Claim, relation_of, timing_of
+from memwell.language.events import BACK, GRADUATED, JOINED, LEFT, MOVED_IN, WEDDING, Event
 from memwell.language.fact_questions import is_kind
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
@@ -62,12 +64,116 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield _added(claim, facts)
     else:
         yield claim
-    if claim.negated and claim.relation == "works_at":
+    yield from _with_it(claim, others, facts, words)
+
+
+def _with_it(claim: Claim, others: Sequence[Claim], facts: Facts, words: str) -> Iterator[Claim]:
+    """What else ends with a claim: a partner with a wedding, a position with a job, studies with a school."""
+    if not claim.negated and claim.relation == "married_to" and claim.valid_to is None:
+        yield from _partners(claim, facts)
+    elif claim.negated and claim.relation == "works_at":
         yield from _left(claim, others, facts, for_good=_ENDS_TRADE(words) is not None)
-    if not claim.negated and claim.relation == "graduated_from":
+    elif not claim.negated and claim.relation == "graduated_from":
         yield from _graduated(claim, facts)
     elif claim.negated and claim.relation == "studies_at":
         yield from _studied(claim, facts)
+
+
+def _partners(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """The end of the partner of someone who is married."""
+    for fact in facts.about(claim.subject, relation="partner", as_of=claim.time):
+        yield msgspec.structs.replace(claim, relation="partner", object=fact.object, negated=True)
+
+
+def happened(found: Iterable[Event], said: str, speaker: str, time: datetime, facts: Facts) -> list[Claim]:
+    """What events say of those who are known: who married whom, who is there again, and where someone lives now."""
+    made: list[Claim] = []
+    for one in found:
+        words = said[one.start : one.end]
+        since = timing_of(words, STARTED, time).valid_from
+        claim = Claim(
+            subject=speaker, relation="", object="", valid_from=since, start=one.start, end=one.end, time=time
+        )
+        made += _HAPPENS[one.kind](claim, one, said, facts)
+    return made
+
+
+def _wedding(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
+    """Whom someone married who is with a partner."""
+    for fact in facts.about(claim.subject, relation="partner", as_of=claim.time):
+        yield msgspec.structs.replace(claim, relation="married_to", object=fact.object)
+
+
+def _back(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """The pet that was lost, and what kind it is."""
+    since = claim.time
+    lost = [fact for fact in facts.history(claim.subject, "pet") if name_key(fact.object) == name_key(event.name)]
+    if not lost or lost[-1].retired_at or lost[-1].valid_to is None or (since and lost[-1].valid_to > since):
+        return
+    ends = facts.endings(claim.subject, "pet", [lost[-1].object])
+    if ends and _IS_DEAD(facts.said(ends[-1])):
+        return
+    yield msgspec.structs.replace(claim, relation="pet", object=lost[-1].object, valid_from=since)
+    for kind in facts.history(lost[-1].object, "kind")[-1:]:
+        yield msgspec.structs.replace(
+            claim, subject=kind.subject, relation="kind", object=kind.object, valid_from=since
+        )
+
+
+def _moved_in(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
+    """Where someone lives who moved into a home: where one was bought, or was to be moved to."""
+    homes = [said, *(fact.object for relation in ("bought", "plans") for fact in _lately(claim, relation, facts))]
+    place = next((found["o"] or found["o2"] for words in homes if (found := _HOME_IN(words))), "")
+    if place:
+        yield msgspec.structs.replace(claim, relation="lives_in", object=place)
+
+
+def _lately(claim: Claim, relation: str, facts: Facts) -> list[Fact]:
+    """What was said of someone by a relation, the last first; also what is over."""
+    known = [fact for fact in facts.history(claim.subject, relation) if fact.retired_at is None]
+    return sorted(known, key=lambda fact: (fact.said_at, fact.id), reverse=True)
+
+
+def _joined(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """Where someone lives who moved in with the speaker: where that one lives, or no longer where they lived."""
+    home = facts.about(claim.subject, relation="lives_in", as_of=claim.time)
+    for fact in facts.about(event.name, relation="lives_in", as_of=claim.time):
+        moved = msgspec.structs.replace(claim, subject=fact.subject, relation="lives_in")
+        yield msgspec.structs.replace(moved, object=home[-1].object if home else "", negated=not home)
+
+
+def _left_place(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """The employer that someone left, where it is known by that word: *the aquarium*."""
+    who = claim.subject if event.name == "I" else event.name
+    for fact in facts.about(who, relation="works_at", as_of=claim.time):
+        if _is_alike(name_key(event.thing), name_key(fact.object), "works_at"):
+            yield msgspec.structs.replace(
+                claim, subject=fact.subject, relation="works_at", object=fact.object, negated=True
+            )
+
+
+def _finished(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """What someone studied who graduated, and where."""
+    for relation in ("studies_at", "studies_in", "studies"):
+        for fact in facts.about(event.name, relation=relation, as_of=claim.time):
+            yield msgspec.structs.replace(
+                claim, subject=fact.subject, relation=relation, object=fact.object, negated=True
+            )
+
+
+_HAPPENS = {
+    WEDDING: _wedding, BACK: _back, MOVED_IN: _moved_in, JOINED: _joined, LEFT: _left_place, GRADUATED: _finished,
+}  # fmt: skip
+_IS_DEAD = re.compile(
+    r"\b(?:died|dead|passed|put (?:\w+ )?(?:down|to sleep)|buried|killed|euthani[sz]ed|rainbow)\b|去世|过世|死|[喵汪]星",
+    re.I,
+).search
+_HOME_IN = re.compile(
+    r"\b(?:house|flat|home|place|apartment|cottage|bungalow|condo|studio|maisonette|mov(?:e|ing)(?: house)?) "
+    r"(?:in|to|near) "
+    r"(?P<o>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
+    r"|搬[到去](?P<o2>[^\W\d_A-Za-z]{2,6})"
+).search
 
 
 def _restored(claim: Claim, facts: Facts) -> Iterator[Claim]:
@@ -179,6 +285,11 @@ def _gone(claim: Claim, facts: Facts, *, died: bool, pets_only: bool) -> Iterato
     if thing in map(name_key, pets):
         yield from (one for one in _ended_with([thing], claim, facts) if died or one.relation == "kind")
         return
+    for edge in facts.walk(claim.object, depth=1, as_of=claim.time):
+        # 我弟的二狗死了: it is the pet of another.
+        if edge.fact.relation == "pet" and name_key(edge.fact.object) == thing:
+            yield msgspec.structs.replace(claim, subject=edge.fact.subject, object=edge.fact.object)
+            yield from (one for one in _ended_with([thing], claim, facts) if died or one.relation == "kind")
     for fact in () if pets_only else facts.about(claim.subject, as_of=claim.time):
         relation = relation_of(fact.relation)
         # A child is put to sleep every evening.
@@ -213,19 +324,34 @@ def _ended_with(names: Sequence[str], claim: Claim, facts: Facts) -> Iterator[Cl
 
 
 def _left(claim: Claim, others: Sequence[Claim], facts: Facts, *, for_good: bool) -> Iterator[Claim]:
-    """What someone was at the employer that they left, where one clause said both ("a welder at Ford"), or ``for_good``."""
+    """What someone was at the employer that they left, or ``for_good``, where no other job begins.
+
+    A trade that was stated before the employer goes on, and so does one that is said to be someone's own.
+    """
     begins = any(one.relation in ("works_at", "occupation") and not one.negated for one in others)
     if begins:
         return
     jobs = facts.about(claim.subject, relation="works_at", as_of=claim.time)
     left = [fact for fact in jobs if not claim.object or name_key(fact.object) == name_key(claim.object)]
-    clauses = {(source.record, source.start) for fact in left for source in fact.evidence}
     for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
-        if for_good or (clauses and {(source.record, source.start) for source in fact.evidence} <= clauses):
+        own = _OWN_TRADE(" ".join([fact.object, *(facts.said(source) for source in fact.evidence)]))
+        if for_good or (not own and any(_first_said(job) <= _first_said(fact) for job in left)):
             yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
     if not claim.object:
         for fact in facts.about(claim.subject, relation="works_in", as_of=claim.time):
             yield msgspec.structs.replace(claim, relation="works_in", object=fact.object)
+
+
+def _first_said(fact: Fact) -> tuple[datetime, int]:
+    """When and where in a text a fact was first stated."""
+    return fact.learned_at, fact.evidence[0].start
+
+
+_OWN_TRADE = re.compile(
+    r"\b(?:by trade|qualified|trained|freelanc\w*|self-employed|own business|on the side|part-time)\b"
+    "|自由职业|兼职|副业|个体",
+    re.I,
+).search
 
 
 def _graduated(claim: Claim, facts: Facts) -> Iterator[Claim]:
@@ -253,6 +379,16 @@ def _studied(claim: Claim, facts: Facts) -> Iterator[Claim]:
         here = {(source.record, source.start) for source in fact.evidence}
         if here <= clauses or (not claim.object and not any(_LEARNS(facts.said(source)) for source in fact.evidence)):
             yield msgspec.structs.replace(claim, relation="studies", object=fact.object)
+    if claim.object:
+        return
+    for fact in facts.about(claim.subject, relation="studies_in", as_of=claim.time):
+        yield msgspec.structs.replace(claim, relation="studies_in", object=fact.object)
+    for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
+        if _STUDENT(fact.object):
+            yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
 
 
+_STUDENT = re.compile(
+    r"(?:.* )?(?:student|undergrad\w*|postgrad\w*)(?: .*)?|.{0,6}(?:大学生|研究生|学生|本科生|博士生|硕士生)", re.I
+).fullmatch
 _LEARNS = re.compile(r"\blearn|\bteaching myself|自学|在学|学着|学习", re.IGNORECASE).search

@@ -26,6 +26,7 @@ from memwell.language.asking import as_my_words, only_asks, speaks_to_me
 from memwell.language.claims import claims, corrects, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
 from memwell.language.claims.stated import stated_facts
+from memwell.language.events import events
 from memwell.language.fact_questions import fact_question
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
@@ -39,6 +40,7 @@ from memwell.longterm.embedding import (
     WantedEmbedder,
     embedded,
 )
+from memwell.longterm.endings import happened
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import STATES_FACTS, fingerprint
 from memwell.longterm.journal import (
@@ -433,6 +435,17 @@ class Indexer:
         model = str(found[MARK].value) if MARK in found else None
         return _Known(marks_in(found.get(MARKS)), model, STATE_KEY in found)
 
+    def learn(self, record: Record, said: Sequence[Claim], *, at: datetime | None = None) -> None:
+        """Learn the claims of a memory, and what it says that happened to those who are known."""
+        traits = traits_of(record)
+        known: list[Claim] = []
+        if traits.trust in STATES_FACTS and (found := events(record.text)):
+            known = happened(found, record.text, traits.speaker.strip() or USER, record.time, self.facts)
+        stated = {(one.relation, one.subject) for one in said}
+        known = [one for one in known if (one.relation, one.subject) not in stated]
+        if said or known:
+            self.facts.learn([*said, *known], record=record.id, learned_at=at or traits.learned or record.time)
+
     # Words
 
     def _index(
@@ -466,8 +479,7 @@ class Indexer:
                     self._store_tokens(made.model, zip(records, made.texts, strict=True), stored)
                 for record, one in zip(records, found, strict=True):
                     # A repetition is said at another time, and may make a fact true again.
-                    if one:
-                        self.facts.learn(one, record=record.id, learned_at=traits_of(record).learned or record.time)
+                    self.learn(record, one)
         except Conflict:
             # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
@@ -707,8 +719,7 @@ class Indexer:
         for record in same:
             if record.id in read and traits_of(record).active:
                 self.facts.withdraw([record.id], final=True)
-                learned = traits_of(record).learned or record.time
-                self.facts.learn(read[record.id], record=record.id, learned_at=learned)
+                self.learn(record, read[record.id])
 
     def _embed_apart(self, marks: JournalMarks) -> int:
         """After some failures, embed texts one by one, so that a text the embedder refuses does not block the others.

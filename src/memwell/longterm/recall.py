@@ -22,18 +22,21 @@ from memwell._asyncify import asyncify
 from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
-from memwell.language.asking import separate_questions
+from memwell.language.answers import may_answer
+from memwell.language.asking import is_question, separate_questions
 from memwell.language.fact_questions import fact_question
 from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
+from memwell.longterm.facts import Facts
 from memwell.longterm.gate import TRUSTS
-from memwell.longterm.indexing import CORRECTED_WITHIN
+from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
 from memwell.longterm.snapshot import NOWHERE, Flags, Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.stating import stating
 from memwell.longterm.superseding import (
     COMPARED,
     POOL,
@@ -188,6 +191,9 @@ class RecallingMemory(MemoryBase):
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, session, since, until, where, trust)
         questions = separate_questions(query)
+        ranked = partial(
+            self._ranked, moment=moment, limit=limit, weights=weights, diversity=diversity, min_relevance=min_relevance
+        )
         self.indexer.catch_up()
         tries = 0
         while True:
@@ -200,9 +206,7 @@ class RecallingMemory(MemoryBase):
                 state = held.state if self.indexer.view is self.backend else None
                 if all(self._query_vectors.still(one, state) for one in asked.values()):
                     found = [
-                        self._ranked(
-                            held, vector, one, narrowed, moment, limit, weights, diversity, min_relevance, not tries
-                        )
+                        ranked(held, vector, one, narrowed, strict=not tries, historic=as_of is not None)
                         for one, vector in asked.items()
                     ]
                     if None not in found:
@@ -266,6 +270,7 @@ class RecallingMemory(MemoryBase):
         diversity: float,
         min_relevance: float,
         strict: bool,
+        historic: bool,
     ) -> list[Recalled] | None:
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(
@@ -294,8 +299,9 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
+        known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
         order, whole = _superseded(
-            held, asked, query, found, memories, relevant, wanted, allowed, reranks=self.reranker is not None
+            held, asked, query, found, memories, relevant, wanted, allowed, known, reranks=self.reranker is not None
         )
         # Own weights decide the order alone.
         order = {} if weights or self.weights else order
@@ -312,6 +318,40 @@ class RecallingMemory(MemoryBase):
             hits = _diversified(held.snapshot, hits, diversity)
         hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
         return hits if late is None else _with_matches(held.snapshot, late, hits)
+
+    def _stating(
+        self,
+        held: HeldSnapshot,
+        query: str,
+        moment: datetime,
+        found: list[Ranked],
+        memories: dict[str, tuple[Record, Traits]],
+        relevant: dict[str, float],
+        wanted: Filter | None,
+        allowed: Flags | None,
+    ) -> list[str]:
+        """The memories that state a fact which is asked for, with their relevance raised; added where they are no hits."""
+        ids = [self.indexer.resolved(id_) for id_ in stating(self._known_facts(), query, moment)]
+        best = {one.id for one in found[:POOL]}
+        known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
+        rows = {
+            id_: row for id_, row in known.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])
+        }
+        missing = [id_ for id_ in rows if id_ not in memories]
+        if missing:
+            memories |= held.memories(missing, wanted)
+        ranked = {one.id: one for one in found}
+        further = [ranked.get(id_) or Ranked(id_, row, [], (), []) for id_, row in rows.items() if id_ in memories]
+        found[:] = [one for one in found if one.id not in rows]
+        found[POOL - 1 : POOL - 1] = further
+        known_ids = [id_ for id_ in ids if id_ in memories]
+        relevant |= {id_: max(relevant.get(id_, 0.0), _STATES_ASKED) for id_ in known_ids}
+        return known_ids
+
+    def _known_facts(self) -> Facts:
+        """The facts without those of memories that came since the last catching up."""
+        view = self.indexer.view
+        return self.indexer.facts if view is self.backend else facts_of(view, self.space)
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""
@@ -339,6 +379,22 @@ class RecallingMemory(MemoryBase):
             if self._query_vectors.still(query_vector):
                 return _cosines(query_vector, records)
         return {}
+
+    def exchanges(self, ids: Sequence[str], /) -> dict[str, tuple[Recalled, Recalled]]:
+        """A question of the assistant and the bare answer to it, by the ids of each; others are left out.
+
+        Of a space that is too large to hold in memory it finds none.
+        """
+        snapshots = self._current_snapshots()
+        if not ids or not snapshots.suits(self.space):
+            return {}
+        found: dict[str, tuple[Recalled, Recalled]] = {}
+        with snapshots.of(self.space) as held:
+            for id_ in ids:
+                row = held.snapshot.ids.get(id_)
+                if row is not None and id_ not in found:
+                    found |= _exchange(held, row)
+        return found
 
     # Reading without a query
 
@@ -429,12 +485,31 @@ class RecallingMemory(MemoryBase):
         return HeldSnapshot.of(known)
 
     arecall = asyncify(recall)
+    aexchanges = asyncify(exchanges)
     asimilarities = asyncify(similarities)
     aget = asyncify(get)
     amemories = asyncify(memories)
     apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
+
+
+def _exchange(held: HeldSnapshot, row: int) -> dict[str, tuple[Recalled, Recalled]]:
+    """The question and the bare answer of which a row is one, by the ids of both; nothing for other rows."""
+    snapshot = held.snapshot
+    for before, after in ((row, int(snapshot.following[row])), (int(snapshot.previous[row]), row)):
+        if NOWHERE in (before, after) or not (
+            snapshot.asks[before] and snapshot.alive[before] and snapshot.alive[after]
+        ):
+            continue
+        ids = [snapshot.ids[before], snapshot.ids[after]]
+        read = held.memories(ids)
+        if len(read) == len(ids):
+            question, answer = (as_recalled(record, traits=traits) for record, traits in (read[id_] for id_ in ids))
+            said_there = question.trust == "model" != answer.trust and question.session == answer.session != ""
+            if said_there and may_answer(answer.text) and is_question(question.text):
+                return dict.fromkeys(ids, (question, answer))
+    return {}
 
 
 def _with_matches(snapshot: Snapshot, late: LateInteraction, hits: Sequence[Recalled]) -> list[Recalled]:
@@ -463,6 +538,7 @@ def _superseded(
     relevant: dict[str, float],
     wanted: Filter | None,
     allowed: Flags | None,
+    known: Sequence[str],
     *,
     reranks: bool,
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
@@ -484,7 +560,7 @@ def _superseded(
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
     # Whose a statement is, a reranker can read; what is outdated, it cannot.
-    order = precedence(query, meant, by_id, own_first=not reranks)
+    order = precedence(query, meant, by_id, own_first=not reranks, known=known)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole

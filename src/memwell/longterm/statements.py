@@ -410,7 +410,14 @@ _KIN = {
     word: (relation, _words(group)) for relation, groups in _SAME.items() for group in groups for word in _words(group)
 }
 _KIN_WORD = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in sorted(_KIN, key=len, reverse=True)))
-_APART = tuple(dict.fromkeys(kin.word for kin in KIN.values() if " " in kin.word))
+_APART = tuple(
+    dict.fromkeys(
+        [
+            *(kin.word for kin in KIN.values() if " " in kin.word),
+            *(f"{one} {kin}" for one in sorted(TELLS_APART) for kin in ("sister", "brother", "son", "daughter")),
+        ]
+    )
+)
 _ONE_OF_KIND = re.compile(
     rf"(?<![a-z])(?:{'|'.join(sorted(TELLS_APART))}) [a-z-]+|{'|'.join(sorted(KIN, key=len, reverse=True))}"
 ).findall
@@ -530,8 +537,15 @@ class Subjects:
     def _person(self, owner: str, relation: str, words: tuple[str, ...]) -> str:
         """The name of someone's relative; empty if none is known, or several are."""
         held = self._statements.group(prefix_of_name(owner, relation))
-        names = {name_key(one.object) for one in _standing(held) if self._says(one, words)}
+        names = {name_key(one.object) for one in _standing(held) if self._says(one, words) or self._is_only(one, held)}
         return names.pop() if len(names) == 1 else ""
+
+    def _is_only(self, one: FactStatement, held: Iterable[FactStatement]) -> bool:
+        """Whether a statement is of the only one there can be, by none of the words for one: "We got married"."""
+        only = known_relation(one.relation).single and not any(
+            _KIN_WORD.search(self._said(other)) for other in held if other.value == one.value and not other.negated
+        )
+        return only and one.relation in _SAME
 
     def _roles(self, name: str) -> Iterator[str]:
         """The subjects that are called the relative whose name this is."""
@@ -541,7 +555,7 @@ class Subjects:
             for one in _standing(self._statements.group(question)):
                 owner = name_key(one.subject)
                 for group in map(_words, _SAME.get(one.relation, ())):
-                    if self._says(one, group) and self._person(owner, one.relation, group) == name:
+                    if self._person(owner, one.relation, group) == name:
                         yield from self._relatives(owner, group)
                 for kin in _ONE_OF_KIND(self._said(one)):
                     if self._person(owner, one.relation, (kin,)) == name:
@@ -556,8 +570,11 @@ class Subjects:
         return re.search(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", said) is not None
 
     def _said(self, one: FactStatement) -> str:
-        """The words of a statement."""
-        return self._text_of(one.source.record)[one.source.start : one.source.end].casefold()
+        """The words of a statement, with those before them where a relative is not called one: "My dad fell. He's Bob"."""
+        text = self._text_of(one.source.record)
+        said = text[one.source.start : one.source.end].casefold()
+        before = one.relation in _SAME and not known_relation(one.relation).single and not _KIN_WORD.search(said)
+        return text[max(0, one.source.start - _LONGEST_PART) : one.source.end].casefold() if before else said
 
     def _only_similar(self, name: str, *, misspelt: bool) -> str:
         """The only subject with this first name or, if none, with ``misspelt`` a name that differs by one letter."""

@@ -615,7 +615,12 @@ def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None
         return _KIND_OF_THE_DEAD
     words = frozenset(query_terms(newer.text))
     by_facts = _part_of_facts(before, now, words)
-    return by_facts or _part_of_list(older.text, words) or _time_or_place(older.text, newer.text)
+    return (
+        by_facts
+        or _part_of_list(older.text, words)
+        or _time_or_place(older.text, newer.text)
+        or _part_of_clauses(older.text, newer.text)
+    )
 
 
 def _part_of_facts(
@@ -649,6 +654,38 @@ def _part_of_list(older: str, words: frozenset[str]) -> OutdatedPart | None:
         tuple(part for part, is_changed in zip(parts, changed, strict=True) if is_changed),
         tuple(part for part, is_changed in zip(parts, changed, strict=True) if not is_changed),
     )
+
+
+def _part_of_clauses(older: str, newer: str) -> OutdatedPart | None:
+    """The clauses of which the later memory has a word, beyond its subject: "my landlord is Ann and the rent is 900".
+
+    Each says something of its own: it has a verb, and what is kept also a subject.
+    """
+    clauses = [one for one in _CLAUSES.split(older.strip(" .。!！")) if one.strip()]
+    if not 1 < len(clauses) <= _MOST_CLAUSES:
+        return None
+    found = _SUBJECT(newer)
+    # "Rent is now 850" of "the rent": a name is written with a capital in both.
+    subject = found[0].strip() if found and found[0].split()[-1] in older else ""
+    words = frozenset(query_terms(newer)) - _STOPS - frozenset(query_terms(subject))
+    changed = [one for one in clauses if not words.isdisjoint(frozenset(query_terms(one)))]
+    kept = [one for one in clauses if one not in changed]
+    if not (all(map(_IS_CLAUSE, kept)) and all(_IS_CLAUSE(one) or _HAS_VERB(one) for one in changed)):
+        return None
+    return _in_parts(
+        *(tuple(one if subject in one else f"{subject} {one}" for one in some) for some in (changed, kept))
+    )
+
+
+_MOST_CLAUSES = 4
+_CLAUSES = re.compile(r"[.;!]\s+|,?\s+and\s+|,\s+|[，。；！]")
+_HAS_VERB = re.compile(r"[a-z]+(?:s|ed) (?:an?|the|my|his|her|in|at|for) ").match
+_SUBJECT = re.compile(r"\W*(?:(?:My|Our|The) (?:[a-z]+ )?)?[A-Z][\w'’-]*(?= [a-z])").match
+_IS_CLAUSE = re.compile(
+    r"(?:(?:my|our|the|his|her|their) )?\w[\w'’-]*(?: \w+)? (?:is|are|has|have|costs?|works?|lives?|needs?|likes?)\b"
+    r"|(?!叫)[^\x00-\x7f]{1,6}(?:姓|叫|是|在|有|一个月|每)",
+    re.IGNORECASE,
+).match
 
 
 def _time_or_place(older: str, newer: str) -> OutdatedPart | None:
@@ -710,7 +747,12 @@ S = TypeVar("S", bound=_Scored)
 
 
 def precedence(
-    query: str, replaced: Replaced, hits: Mapping[str, ComparedHit], *, own_first: bool
+    query: str,
+    replaced: Replaced,
+    hits: Mapping[str, ComparedHit],
+    *,
+    own_first: bool,
+    known: Sequence[str] = (),
 ) -> dict[str, list[Successor]]:
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
@@ -718,28 +760,29 @@ def precedence(
     a question in the past tense means is left open, except that what was wrong was wrong in the past as well. With
     ``own_first``, where a question asks for the speaker's own, that stands before what is true of another. A jest stands
     before what says only that it was one. Talk of several lines looks for what resembles it: there the order stays.
+    ``known`` are the hits that state what is asked for by the facts.
     """
     if "\n" in query.strip():
         return {}
-    if not replaced and not (own_first and _own_first(query, hits, replaced, former=False)):
+    if not replaced and not (own_first and _own_first(query, hits, replaced, known, former=False)):
         return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
         before = {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
-        return precedence(query, others, hits, own_first=own_first) | before
+        return precedence(query, others, hits, own_first=own_first, known=known) | before
     order = {older: list(newer[-1:]) for older, newer in replaced.items()}
     former = asks_about_former(query)
     if former:
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, former=former) if own_first else {}
+    own = _own_first(query, hits, replaced, known, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
 def _own_first(
-    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, *, former: bool
+    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, known: Sequence[str], *, former: bool
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 
@@ -751,12 +794,12 @@ def _own_first(
     if asked is not None and asked.subject != USER and not asked.kin:
         asked = None
     whom = asked_of(query) if asked is None or asked.subject != USER else ""
-    if whom is None and asked is None:
+    if whom is None and asked is None and not known:
         return {}
     whom = whom or ""
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
     names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
-    own = [] if asked is None else [hit for hit in hits.values() if states_asked(hit, asked, names)]
+    own = [hit for hit in hits.values() if hit.id in known or (asked is not None and states_asked(hit, asked, names))]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
     if not own:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
@@ -768,7 +811,9 @@ def _own_first(
         return {}
     later = {id_ for id_ in hits.keys() - of_others if hits[id_].order > best.order and _tells_of_change(hits[id_])}
     successors = {one.id for one in replaced.get(best.id, ())}
-    return {id_: [Successor(best.id, probability)] for id_ in behind - later - successors}
+    # Of several pets or plans each is asked for.
+    further = [Successor(id_, probability) for id_ in reversed(known) if id_ != best.id and id_ not in replaced]
+    return {id_: [*further, Successor(best.id, probability)] for id_ in behind - later - successors}
 
 
 _CLAUSE_END = re.compile("[?？,，]")

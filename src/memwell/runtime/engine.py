@@ -22,7 +22,9 @@ from msgspec.structs import replace
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
+from memwell.language.asking import is_question
 from memwell.language.claims import USER
+from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh
 from memwell.longterm.changing import READ_UP_TO, Erased, erased_key
 from memwell.longterm.facts import Facts
@@ -497,6 +499,9 @@ def chunks_in(backend: Backend, space: Space) -> int:
     return backend.index.info(knowledge_space(space)).records
 
 
+_ASSISTANT = "assistant"
+
+
 class _RecallerAt(NamedTuple):
     """A memory that is asked as at a moment."""
 
@@ -508,10 +513,37 @@ class _RecallerAt(NamedTuple):
         """The memories that answer the query best; also what was ended by one that is no hit is called outdated."""
         found = self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
         ended = self.memory.facts.ended_by([one.id for one in found if SUPERSEDED not in one.flags], as_of=self.now)
-        return [
+        hits = [
             one if (by := ended.get(one.id)) is None else replace(one, flags=(*one.flags, SUPERSEDED), superseded_by=by)
             for one in found
         ]
+        return hits if self.trust is not None else self._with_questions(hits)
+
+    def _with_questions(self, found: list[Recalled]) -> list[Recalled]:
+        """The hits, with a bare answer and the question of the assistant as one: neither says anything alone."""
+        pairs = self.memory.exchanges([one.id for one in found])
+        joint: dict[str, Recalled] = {}
+        for one in found:
+            pair = pairs.get(one.id)
+            if pair is None:
+                joint.setdefault(one.id, one)
+            elif pair[1].id not in joint:
+                question, answer = pair
+                asked = f"{question.speaker or _ASSISTANT}: {_asked_in(question.text)}"
+                said = f"{asked}\n{answer.speaker or USER}: {answer.text}"
+                flags = one.flags if one.id == answer.id else answer.flags
+                by = one.superseded_by if one.id == answer.id else ""
+                joint[answer.id] = replace(
+                    answer, text=said, score=one.score, signals=one.signals, relevance=one.relevance, asked=one.asked,
+                    flags=flags, superseded_by=by,
+                )  # fmt: skip
+        return list(joint.values())
+
+
+def _asked_in(text: str) -> str:
+    """The last question of a text, or the text."""
+    asked = [one.text.strip() for one in sentences(text) if is_question(one.text)]
+    return asked[-1] if asked else text
 
 
 def unread(engine: Engine, id_: str) -> Iterator[Sequence[Message]]:

@@ -65,6 +65,11 @@ STATES = {
     "我家猫叫年糕。年糕也8岁了。不对，是7岁。": "-年糕 age 8; user pet 年糕; 年糕 age 7; 年糕 kind 猫",
     "我女儿5岁了。说错了，是6岁。": "-user's daughter age 5; user's daughter age 6",
     "今天我32岁生日": "user age 32", "今天是我32岁生日！": "user age 32",
+    # Every item of a list, and whom one goes to see is not oneself.
+    "我对芒果、花生和虾过敏": "user allergic_to 芒果; user allergic_to 花生; user allergic_to 虾",
+    "我对猫和狗过敏": "user allergic_to 狗; user allergic_to 猫", "我家朵朵对鸡蛋过敏": "朵朵 allergic_to 鸡蛋",
+    "我明天要去看牙医": "user plans 去看牙医", "我是见习医生": "user occupation 见习医生",
+    "我刚大学毕业": "-user studies_at ", "豆豆昨天晚上去世了": "-user pet 豆豆", "我今天早上困死了": "",
     # A change says what holds now and what ended.
     "我从长沙搬到珠海了。": "-user lives_in 长沙; user lives_in 珠海",
     "我从滴滴离职，去了小鹏汽车。": "-user works_at 滴滴; user works_at 小鹏汽车",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from memwell.language.claims.relations import (
     PAST,
     PLAN,
     RELATIONS,
+    UNDOUBTED,
     USER,
     Claim,
     Relation,
@@ -28,6 +29,7 @@ from memwell.language.claims.relations import (
     timing_of,
 )
 from memwell.language.claims.spelling import spelt
+from memwell.language.dates import time_expressions
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
@@ -266,8 +268,7 @@ def _claims(
         for found in matches:
             clause = (found.start, found.end, found.kind, found.lasting)
             if clause not in timings:
-                words = sentence[found.start : found.end]
-                timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
+                timings[clause] = _timing(found, sentence, moment)
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 claim = _specified(claim, text, stated)
@@ -288,6 +289,23 @@ def _claims(
             del stated[key]
     found = beginning_later(_agreeing(stated, text, who), text, moment)
     return sorted(found, key=lambda claim: (claim.start, claim.end))
+
+
+def _timing(found: RuleMatch, sentence: str, time: datetime) -> Timing:
+    """When what was found in a sentence holds, by its clause; of a plan without a time there, by its sentence."""
+    timing = timing_of(sentence[found.start : found.end], found.kind, time, lasting=found.lasting)
+    return _dated(sentence, time) if found.kind == PLAN and not found.negated and timing.start < 0 else timing
+
+
+def _dated(sentence: str, time: datetime) -> Timing:
+    """The end of a plan by the only time that its sentence names outside of its clause: "My flight is on Friday"."""
+    if len(sentence) > _LONGEST_DATED:
+        return Timing()
+    named = [one for one in time_expressions(sentence, now=time, ahead=True) if one.kind in ("date", "time", "range")]
+    return timing_of(sentence, PLAN, time)._replace(start=-1) if len(named) <= 1 else Timing()
+
+
+_LONGEST_DATED = 300
 
 
 def _agreeing(stated: Mapping[tuple[str, str, str], Claim], text: str, speaker: str) -> list[Claim]:
@@ -475,26 +493,46 @@ _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 
 def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
+    pets = {one.subject for one in matches if one.relation == "kind"}
     kept = [
         one
         for one in matches
         if not one.confidence
+        or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
+        or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
-        # What says that a pet died says it of nothing else.
-        or (one.negated and one.relation == "pet")
+        # What says that a pet died or a job is lost says it of nothing else.
+        or (one.negated and one.relation not in ("birthday", "age"))
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
         or any(_confirms(other, _placed(one, sentence)) for other in likely)
     ]
     left = _LEFT_TO_RULES | {"partner"} if CONSULTED(sentence) else _LEFT_TO_RULES
     added = (one for one in likely if _is_sure(one) and one.relation not in left and not _is_mistaken(one, sentence))
-    return kept + [one for one in added if not any(_is_same(_placed(other, sentence), one) for other in kept)]
+    return kept + [
+        one
+        for one in added
+        if not any(
+            _is_same(_placed(other, sentence), one._replace(negated=other.negated or one.negated)) for other in kept
+        )
+    ]
+
+
+def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Iterable[RuleMatch]) -> bool:
+    """Whether a pet is named with its kind, as in "our lurcher, Basil", and a reader does not take it for another's."""
+    first, last = pet.object_start, pet.object_end
+    others = [one for one in likely if one.relation == "pet" and (one.subject or one.kin)]
+    return sentence[first:last] in named and not any(
+        one.object_start < last and first < one.object_end for one in others
+    )
 
 
 def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
     enough = _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
-    same = read.subject.casefold() == one.subject.casefold() and read.kin == one.kin
+    # It reads a *twin sister* as a sister, which is preferred where it is sure.
+    kin = read.kin == one.kin or (not _is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
+    same = read.subject.casefold() == one.subject.casefold() and kin
     if one.relation == read.relation == "pet":
         # It takes "our dog Rex was ill" for the end of Rex.
         read = read._replace(negated=one.negated or one.kind == PAST)
@@ -502,12 +540,15 @@ def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
 
 
 def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
-    """Whether the words speak against what a reader is sure of: it takes any day for a birthday, and a vet for a pet."""
+    """Whether the words speak against what a reader is sure of: a vet is no pet, nor (9) an age."""
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
+    if read.relation == "age":
+        return _BARE_NUMBER(sentence) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
+_BARE_NUMBER = LazyPattern(r"\W*\d+\W*").fullmatch
 _TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
 _OF_BIRTH = LazyPattern(
     r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",

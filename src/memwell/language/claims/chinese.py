@@ -751,9 +751,9 @@ class _Reading(_Stating):
             text, at, end
         )
         nickname = clauses.NICKNAME(text, at, end)
-        if nickname is not None and not is_a_word(nickname[0]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
+        if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
             # 莉莉六岁了: of whom an age or an allergy is said is someone.
-            return _Subject(nickname.end(), (_Who(nickname[0]),))
+            return _Subject(nickname.end(), (_Who(nickname["name"]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if clauses.OTHERS(text, at, end):

@@ -158,7 +158,7 @@ OTHERS = LazyPattern(
 ).match
 SAID_OF_ONE = LazyPattern(rf"[^，,。]{{0,4}}?{objects.AGE}周?岁|对[^，,。]{{1,12}}过敏").match
 NICKNAME = LazyPattern(
-    rf"(?![常刚往渐仅偏人个年月日样家宝娃爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁]|对[^，,。]{{1,12}}过敏)"
+    rf"(?:(?:我们?|咱们?)家的?)?(?![常刚往渐仅偏人个年月日样家宝娃爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁]|对[^，,。]{{1,12}}过敏)"
 ).match
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match

@@ -434,7 +434,7 @@ def _is_school(word: str) -> bool:
 
 
 def _is_alma_mater(word: str) -> bool:
-    if word in ("学校", "大学", "高中", "中学", "小学", "学院", "幼儿园"):
+    if re.fullmatch("(?:刚刚?|才|从|已经|终于)?(?:学校|大学|高中|中学|小学|学院|幼儿园)", word):
         return False
     return bool(_SCHOOL(word)) or (_is_school(word) and len(word) <= 8 and not re.search("专业|刚|年|火锅", word))
 
@@ -445,6 +445,8 @@ def _is_own_name(word: str) -> bool:
     return named and not _IS_JOB(word) and not re.search("[人籍的生员]$", word)
 
 
+_IS_MET = LazyPattern("(?:要|得|想|该|就|再)*(?:去|来|到|看(?!护|守)|找|见(?!习)|约|问|请|陪(?!练|护|诊))[^年]").match
+"""Whom one goes to, and is not: 要去看牙医."""
 TYPES: dict[str, Callable[[str], object]] = {
     "lives_in": _is_home,
     "from": _is_home,
@@ -456,7 +458,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "visited": _is_sight,
     "nationality": lambda word: word in _COUNTRIES,
     "works_at": _is_employer,
-    "occupation": lambda word: bool(_IS_JOB(word)) and not _NO_JOB(word),
+    "occupation": lambda word: bool(_IS_JOB(word)) and not _NO_JOB(word) and not _IS_MET(word),
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完|了", word),
     "studies_at": lambda word: _is_school(word) and not re.search("[证照编研]$|公务|事业|驾", word),
     "alma": _SCHOOL,
@@ -521,8 +523,10 @@ SAME = {
 
 _CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
+_SHORT = "[虾蟹鱼贝蛋奶猫狗兔鸟茶酒糖姜蒜葱笋菇藕梨桃杏枣瓜豆]"
+"""Things with a name of one character."""
 _JOINTS = LazyPattern(
-    f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})"
+    f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?:(?<=[{H}]{{2}})|(?<={_SHORT}))[和跟与](?=[{H}]{{2}}|{_SHORT})"
     "|(?<=[A-Za-z])(?:和|跟|与)(?=[A-Za-z]|[^\\x00-\\x7f]{2})|(?<=[^\\x00-\\x7f]{2})和(?=[A-Za-z])"
 )
 _WITH_WHOM = LazyPattern(

@@ -213,4 +213,11 @@ def doubts(text: str, stop: int) -> tuple[int, int]:
 def is_not_meant(text: str) -> bool:
     """Whether a sentence is a jest, fiction, or a guess, so that it states nothing."""
     short = lowered(text[:_MOST_SEARCHED])
-    return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-16:]) or _UNSURE(text[-40:]))
+    # Who laughs at an allergy has it.
+    laughs = _JOKES_AT_END(text[-16:]) and not _HARMS(short)
+    return bool(_FICTION(short) or _IRONIC(short) or _JOKE(short) or laughs or _UNSURE(text[-40:]))
+
+
+_HARMS = LazyPattern(
+    r"\b(?:i['’]?m|i am|is|are) (?:\w+ )?(?:allergic|intolerant) to (?!mondays?|work|people|exercise|stupid)"
+).search

@@ -35,6 +35,7 @@ from memwell.language.claims.english_objects import (
     several,
 )
 from memwell.language.claims.english_verbs import verb_forms
+from memwell.language.claims.relations import UNDOUBTED
 from memwell.language.patterns import LazyPattern
 
 _O = OBJECT
@@ -228,7 +229,16 @@ add(
     names,
     BEGINS,
 )
-add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
+_HER_PARTNER = r"(?:her|his|their|my) (?:[a-z-]+ )?(?:boyfriend|girlfriend|partner|fianc[eé]+|bloke|fella)"
+add("break; split", rf"(?:up )?(?:with|from) (?:{_HER_PARTNER},? )?(?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
+add("dump; ditch; jilt", rf"(?:{_HER_PARTNER},? )?(?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
+add(
+    "break; split; dump; ditch; jilt",
+    rf"(?P<o>)(?:up )?(?:with |from )?{_HER_PARTNER}\b(?!,? [{UPPER}])",
+    "partner",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
 add("be supervise; be mentor; be manage", rf"by (?P<o>(?:[{UPPER}])\S.*)", "colleague", name, BEGINS)
@@ -355,6 +365,15 @@ add(
     "bought",
     phrases,
     HAPPENS,
+)
+add(
+    "exchange; complete; sign",
+    r"(?:contracts |the papers )?(?:on|for) (?P<o>(?:an?|the|our|my) (?:[a-z-]+ ){0,3}?"
+    r"(?:house|flat|home|place|apartment|cottage|bungalow|maisonette|condo|studio)\b.*)",
+    "bought",
+    phrases,
+    HAPPENS,
+    confidence=UNDOUBTED,
 )
 add(
     "treat; splash; splurge",

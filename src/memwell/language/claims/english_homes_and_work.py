@@ -493,6 +493,16 @@ add(
     ENDS,
     after="laid",
 )
+_SACK = "the (?:sack|boot|push|chop|axe|heave-ho)"
+add("get; be give", rf"{_SACK} (?:from|by|at) {_O}", "works_at", employer, ENDS)
+add(
+    "get; be give",
+    rf"(?P<o>){_SACK}(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|two|a|and|because|so"
+    r"|recently|for|from work)\b))",
+    "works_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
 add(
     "quit; resign",
@@ -762,8 +772,9 @@ add(
 )
 add(
     "finish; complete",
-    r"(?P<o>)(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD|master['’]?s|bachelor['’]?s"
-    r")\b(?! (?:at|from|assignment|work|project|essay|paper)\b)",
+    r"(?P<o>)(?:(?:my|his|her) (?:[a-z]+ )?(?:degree|studies|course|uni|university|college|phd|PhD"
+    r"|master['’]?s|bachelor['’]?s"
+    r")|uni|university|college)\b(?! (?:at|from|assignment|work|project|essay|paper|course)\b)",
     "studies_at",
     lambda _s, at, _e: [(at, at)],
     ENDS,

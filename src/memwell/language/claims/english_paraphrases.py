@@ -183,10 +183,17 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:in )?(?:at|to) {_OUT}", "I resigned from {o}"),
         (
             "my ",
-            r"\bI(?:['’]ve| have)?(?: just| finally| officially)* (?:handed in|handed|given in|given|gave in"
-            r"|gave|put in) my "
-            r"(?:notice|resignation)\b(?! (?:in )?(?:at|to|period)\b)(?P<o>)",
+            r"(?:\bI(?:['’]ve| have)? |\A\W*)(?:(?i:just|finally|officially|so|well|and) )*(?i:handed in|handed|given in"
+            r"|given|gave in|gave|put in) my (?:notice|resignation)\b(?! (?:in )?(?:at|to|period)\b)(?P<o>)",
             "I quit my job",
+        ),
+        (
+            " me",
+            r"\b(?:[Tt]hey|[Mm]y (?:boss|manager|employer|company|firm)|[Tt]he (?:boss|company|firm|agency)|[Ww]ork)"
+            r"(?:['’]ve| have| has)?(?: just| finally)? (?:(?:fired|sacked|dismissed|laid off|axed) me|laid me off"
+            r"|made me redundant|let me go)"
+            r"(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|and|because|so|after)\b))(?P<o>)",
+            "I got fired",
         ),
         (
             " job",

@@ -423,7 +423,7 @@ class ClauseFinder:
                     self._kin[text[first:last]] = SAME_KIN.get(word, word)
                     self._person = nearest = Subject(name=text[first:last], relation=relation)
                     if relation and (relation != "pet" or owner.is_speaker or found["pet"]):
-                        ended = _is_past_kin(word, found["adjectives"])
+                        ended = _is_past_kin(word, found["adjectives"]) or _is_left(relation, text, found.start())
                         match = match_of(relation, (first, last), found.start(), last, owner, negated=ended)
                         yield match
                         self._last = Stated(match, text[first:last], name)
@@ -873,6 +873,17 @@ _PET_CALLED = LazyPattern(
     r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?| (?:answers to|goes by|is known as)(?: "
     r"the name)?)(?P<not> not)? "
 ).match
+
+
+def _is_left(relation: str, text: str, at: int) -> bool:
+    """Whether the words before a partner say that it is over: "dumped her boyfriend Callum"."""
+    return relation in ("partner", "married_to") and _LEFT_BY(text[max(0, at - _LONGEST_PERSON) : at]) is not None
+
+
+_LEFT_BY = LazyPattern(
+    r"\b(?<!not )(?<!n['’]t )(?:dumped|ditched|jilted|divorced|(?:broke|broken|split)(?: up)? with|separated from"
+    r"|(?:ended|finished|over)(?: it| things)? with|(?:kicked|chucked|threw) out) \Z"
+).search
 
 
 def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:

@@ -21,6 +21,8 @@ USER = "user"
 
 NICKNAME = 0.65
 """The confidence of a name that others call someone. It does not replace the name itself, and no other claim has it."""
+UNDOUBTED = 0.99
+"""The confidence of a match by words that say nothing else: no reader doubts it."""
 FAVOURITE = "favourite:"
 _LONGEST_FAVOURITE = 60
 CHINESE_FAVOURITES: dict[str, str] = {
@@ -187,11 +189,31 @@ def _next_day(day: int, time: datetime) -> datetime | None:
         return None
 
 
+_VAGUELY = re.compile(
+    r"\b(?:at |by |before )?the end of (?:the|this) (?P<unit>week|month|year)\b"
+    r"|\bin (?:the )?(?P<season>spring|summer|autumn|winter)\b|(?<![下上个今明])(?:本)?(?P<end>[月年])[底末]",
+    re.IGNORECASE,
+).search
+"""Times to come that name no day."""
+
+
+def _end_of(found: re.Match[str], time: datetime) -> datetime | None:
+    """When a time is over that names no day: the end of this month, or the next spring."""
+    unit, season, end = found["unit"], found["season"], found["end"]
+    asked = (f"this {season}", f"next {season}") if season else (f"the end of this {unit}",) if unit else ()
+    asked = asked or (f"{'这个月' if end == '月' else '今年年'}底",)
+    ends = (one.until for words in asked for one in time_expressions(words, now=time, ahead=True))
+    return next((until for until in ends if until is not None and until > time), None)
+
+
 def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) -> Timing:
     """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
     named = _named(clause, time, lasting, ahead=kind == PLAN) if _HINT(clause) else None
-    if named is None and kind == PLAN and (found := _ON_THE(clause)) is not None:
+    if kind == PLAN and (named is None or named.kind == "time") and (found := _ON_THE(clause)) is not None:
         return Timing(None, _next_day(int(found["day"]), time), *found.span())
+    if named is None and kind == PLAN and (found := _VAGUELY(clause)) is not None:
+        # 年底 may be in the middle of a plan.
+        return Timing(None, _end_of(found, time), *((-1, -1) if found["end"] else found.span()))
     if named is None:
         # People say that something began when it is new, if nothing says that it is old.
         new = kind in (STARTED, EVENT) and not _LONG_AGO(clause)

@@ -191,7 +191,7 @@ class RawMemory(MemoryBase):
             self.keep(self.indexer.duplicate_key(record), record.id)
         if traits.trust in STATES_FACTS:
             found = claims(record.text, speaker=traits.speaker, time=record.time)
-            self.indexer.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
+            self.indexer.learn(record, found)
         if traits.status == FORGOTTEN:
             self.indexer.facts.withdraw([record.id], at=traits.changed)
 

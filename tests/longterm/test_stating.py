@@ -1,0 +1,77 @@
+"""The memories that state the facts which a question asks for are recalled, whatever else resembles the question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import memwell
+from memwell.longterm.stating import stating
+
+BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+NOW = BEGIN + timedelta(days=60)
+LIKE = (
+    "My neighbour's dog barked all night ({}).", "Do I have to have the dog of Ann on day {}?",
+    "What does one do on day {}?",
+    "My sister and I have a plan what to do on day {}.", "What should Ann cook on day {}?", "隔壁的狗叫了一晚上（{}）",
+    "我妹妹做什么都慢（{}）", "有什么好吃的（{}）？", "今晚有什么计划（{}）？",
+)  # fmt: skip
+TOLD = (
+    "We have a terrier called Biscuit.", "Zoe, my sister, started as a paramedic in Derby.", "I'm allergic to shellfish.",
+    "I'm a vegetarian.", "I've decided to learn the cello.", "We're going to Norway in December.",
+    "I have a dentist appointment tomorrow.",
+)  # fmt: skip
+
+
+@pytest.fixture
+def engine() -> Iterator[memwell.Engine]:
+    with memwell.open("memory:", work=False, embedder=None) as opened:
+        for number in range(15):
+            for text in LIKE:
+                opened.remember(text.format(number), time=BEGIN + timedelta(hours=number))
+        for number, text in enumerate(TOLD):
+            opened.remember(text, time=BEGIN + timedelta(hours=2, minutes=number))
+        opened.flush()
+        yield opened
+
+
+ASKED = (
+    ("Do I have a dog?", {TOLD[0]}), ("What does my sister do?", {TOLD[1]}), ("我有狗吗？", {TOLD[0]}),
+    ("What are my plans?", {TOLD[4], TOLD[5]}), ("我有什么计划？", {TOLD[4], TOLD[5]}),
+    ("What should I cook for me tonight?", {TOLD[2], TOLD[3]}), ("今晚吃什么好？", {TOLD[2], TOLD[3]}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "told"), ASKED)
+def test_what_states_the_fact_that_is_asked_for_is_recalled_first(
+    engine: memwell.Engine, question: str, told: set[str]
+):
+    hits = engine.recall(question, limit=len(told), now=NOW)
+    assert {hit.text for hit in hits} == told
+    assert all(hit.relevance > 0.5 for hit in hits)
+    shown = engine.context(question, budget=600, now=NOW).text()
+    assert all(text in shown for text in told)
+
+
+@pytest.mark.parametrize(
+    "question", ["What does one do in June?", "7月我做什么？", "Did I have a dog before?", "", "Why?"]
+)
+def test_other_questions_are_left_to_the_ranking(engine: memwell.Engine, question: str):
+    assert stating(engine.facts, question, NOW) == []
+
+
+def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engine):
+    assert TOLD[0] not in [hit.text for hit in engine.recall("Do I have a dog?", kinds="note", now=NOW)]
+    assert TOLD[0] not in [
+        hit.text for hit in engine.recall("Do I have a dog?", since=BEGIN + timedelta(hours=3), now=NOW)
+    ]
+    [told] = [one.id for one in engine.recall("Do I have a dog?", limit=1, now=NOW)]
+    engine.forget(told)
+    assert TOLD[0] not in [hit.text for hit in engine.recall("Do I have a dog?", now=NOW)]
+
+
+def test_a_fact_by_hand_has_no_memory(engine: memwell.Engine):
+    engine.facts.correct("user", "occupation", "baker")
+    assert stating(engine.facts, "What is my job?", NOW) == []

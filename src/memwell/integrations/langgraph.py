@@ -9,7 +9,7 @@ Importing this room raises ``MissingDependency``, which here is an ``ImportError
 installed.
 """
 
-# ruff: noqa: A002, A003 - ``filter`` and ``list`` are what LangGraph calls them
+# ruff: noqa: A002 - ``filter`` is what LangGraph calls it
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class MemwellStore(BaseStore):
         stale: list[str] = []
         records: list[Record] = []
         for key, op in puts.items():
-            old: dict[str, Any] = held[key].value if key in held else {}
+            old: dict[str, Any] = _object(held[key]) if key in held else {}
             stale += [_vector_id(key, number) for number in range(old.get("vectors", 0))]
             if op.value is None:
                 self.backend.kv.delete(self.space, key)
@@ -249,20 +249,22 @@ class MemwellStore(BaseStore):
 
     def _refresh(self, entries: Iterable[Entry], wanted: bool) -> None:
         for entry in entries:
-            if wanted and entry.value["ttl"] is not None:
+            if wanted and _object(entry)["ttl"] is not None:
                 # Somebody who changed or deleted the item meanwhile has said how long it lives.
                 with suppress(Conflict):
-                    ttl = _seconds(entry.value["ttl"])
+                    ttl = _seconds(_object(entry)["ttl"])
                     self.backend.kv.put(self.space, entry.key, entry.value, ttl=ttl, expect=entry.version)
 
     def _found(self, op: SearchOp, vector: Sequence[float] | None) -> Iterator[tuple[Entry, float | None]]:
         """The items of a search: by meaning, then those without a vector; or all by namespace and key."""
         size = min(max(op.offset + op.limit, 20), _BLOCK)
         scan = partial(self.backend.kv.scan, self.space, where=_narrowed(op), limit=size)
-        entries = (one for one in paged(lambda cursor: scan(cursor=cursor)) if _holds(one.value["value"], op.filter or {}))
+        entries = (
+            one for one in paged(lambda cursor: scan(cursor=cursor)) if _holds(_object(one)["value"], op.filter or {})
+        )
         if vector is None:
             return ((entry, None) for entry in entries)
-        return chain(self._nearest(op, vector, size), ((one, None) for one in entries if not one.value["vectors"]))
+        return chain(self._nearest(op, vector, size), ((one, None) for one in entries if not _object(one)["vectors"]))
 
     def _nearest(self, op: SearchOp, vector: Sequence[float], size: int) -> Iterator[tuple[Entry, float | None]]:
         """An item is as near as its nearest vector."""
@@ -277,7 +279,7 @@ class MemwellStore(BaseStore):
                 if key in seen or not _is_current(hit.record.id, live):
                     continue
                 seen.add(key)
-                if _holds(live[key].value["value"], op.filter or {}):
+                if _holds(_object(live[key])["value"], op.filter or {}):
                     yield live[key], hit.score
             if len(hits) < size:
                 return
@@ -330,7 +332,7 @@ def _of_vector(id_: str) -> tuple[str, int]:
 def _is_current(id_: str, live: Mapping[str, Entry]) -> bool:
     """Whether a vector is of an item as it is now. One of an item that expired may be left."""
     key, number = _of_vector(id_)
-    return key in live and number < live[key].value["vectors"]
+    return key in live and number < _object(live[key])["vectors"]
 
 
 def _seconds(minutes: float | None) -> float | None:
@@ -339,8 +341,8 @@ def _seconds(minutes: float | None) -> float | None:
 
 def _fields(entry: Entry) -> dict[str, Any]:
     namespace, key = _of_key(entry.key)
-    times = {f"{name}_at": datetime.fromisoformat(entry.value[name]) for name in ("created", "updated")}
-    return {"namespace": namespace, "key": key, "value": entry.value["value"], **times}
+    times = {f"{name}_at": datetime.fromisoformat(_object(entry)[name]) for name in ("created", "updated")}
+    return {"namespace": namespace, "key": key, "value": _object(entry)["value"], **times}
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
@@ -382,6 +384,10 @@ def _compared(found: Any, name: str, operand: Any) -> bool:
     except (TypeError, ValueError):
         # Texts that are no numbers, such as dates, are ordered as texts; anything else has no order.
         return isinstance(found, str) and isinstance(operand, str) and _COMPARISONS[name](found, operand)
+
+
+def _object(entry: Entry) -> dict[str, Any]:
+    return cast("dict[str, Any]", entry.value)
 
 
 # Checkpoints. Three kinds of entries, each with the thread and the namespace in front: ``c`` a checkpoint without the
@@ -431,8 +437,8 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         found = (
             self._tuple(entry)
             for entry in self._entries(f"c/{_home(config, whole=False)}")
-            if (not wanted or entry.value["id"] == wanted)
-            and (not border or entry.value["id"] < border)
+            if (not wanted or _object(entry)["id"] == wanted)
+            and (not border or _object(entry)["id"] < border)
             and self._has(entry, filter or {})
         )
         return islice(found, limit)
@@ -455,7 +461,7 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         entries[f"c/{home}{_flipped(checkpoint['id'])}"] = {
             "id": checkpoint["id"],
             "parent": get_checkpoint_id(config),
-            "run": described.get("run_id"),
+            "run": str(described.get("run_id", "")),
             "checkpoint": self._packed({**checkpoint, "channel_values": {}}),
             "metadata": self._packed(described),
         }
@@ -469,7 +475,9 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         prefix = f"w/{_home(config)}{_flipped(get_checkpoint_id(config) or '')}{_escaped(task_id)}/"
         numbered = [(WRITES_IDX_MAP.get(name, number), name, value) for number, (name, value) in enumerate(writes)]
         with self.backend.together():
-            held = self.backend.kv.get_many(self.space, [f"{prefix}{number}" for number, _, _ in numbered if number >= 0])
+            held = self.backend.kv.get_many(
+                self.space, [f"{prefix}{number}" for number, _, _ in numbered if number >= 0]
+            )
             made = {
                 f"{prefix}{number}": (task_id, name, number, task_path, *self.serde.dumps_typed(value))
                 for number, name, value in numbered
@@ -485,14 +493,15 @@ class MemwellSaver(BaseCheckpointSaver[str]):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of these runs, their writes, and the values that no other checkpoint has."""
+        runs = [str(one) for one in run_ids]
         with self.backend.together():
             homes: set[str] = set()
-            for start in range(0, len(run_ids), 100):
-                where = Where("run", "in", list(run_ids[start : start + 100]))
+            for start in range(0, len(runs), 100):
+                where = Where("run", "in", runs[start : start + 100])
                 homes |= {_home_of(entry.key) for entry in self._entries("c/", where)}
             for home in homes:
-                entries = list(self._entries(f"c/{home}"))
-                self._keep(home, entries, {one.value["id"] for one in entries if one.value["run"] not in run_ids})
+                entries = tuple(self._entries(f"c/{home}"))
+                self._keep(home, entries, {_object(one)["id"] for one in entries if _object(one)["run"] not in runs})
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another."""
@@ -511,9 +520,9 @@ class MemwellSaver(BaseCheckpointSaver[str]):
                 self.delete_thread(thread_id)
                 continue
             with self.backend.together():
-                found = list(self._entries(f"c/{_escaped(thread_id)}/"))
+                found = tuple(self._entries(f"c/{_escaped(thread_id)}/"))
                 for home, several in groupby(found, lambda entry: _home_of(entry.key)):
-                    entries = list(several)
+                    entries = tuple(several)
                     self._keep(home, entries, self._needed(entries))
 
     aget_tuple = asyncify(get_tuple)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
@@ -538,7 +547,7 @@ class MemwellSaver(BaseCheckpointSaver[str]):
             for one in block:
                 yield one
 
-    def get_next_version(self, current: str | int | None, channel: None) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_next_version(self, current: str | int | None, channel: None) -> str:
         """The version behind ``current``. Two branches of a thread never have the same one."""
         number = current if isinstance(current, int) else int((current or "0").split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
@@ -553,8 +562,8 @@ class MemwellSaver(BaseCheckpointSaver[str]):
             self.backend.kv.delete(self.space, entry.key)
 
     def _tuple(self, entry: Entry) -> CheckpointTuple:
-        home, id_, parent = _home_of(entry.key), entry.value["id"], entry.value["parent"]
-        checkpoint = cast(Checkpoint, self._unpacked(entry.value["checkpoint"]))
+        home, id_, parent = _home_of(entry.key), _object(entry)["id"], _object(entry)["parent"]
+        checkpoint = cast(Checkpoint, self._unpacked(_object(entry)["checkpoint"]))
         keys = {name: _channel(home, name, version) for name, version in checkpoint["channel_versions"].items()}
         held = self.backend.kv.get_many(self.space, tuple(keys.values()))
         values = {name: self._loaded(held[key].value) for name, key in keys.items() if key in held}
@@ -563,7 +572,7 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         return CheckpointTuple(
             config=_config(home, id_),
             checkpoint={**checkpoint, "channel_values": values},
-            metadata=cast(CheckpointMetadata, self._unpacked(entry.value["metadata"])),
+            metadata=cast(CheckpointMetadata, self._unpacked(_object(entry)["metadata"])),
             parent_config=_config(home, parent) if parent else None,
             pending_writes=[(one[0], one[1], self.serde.loads_typed((one[4], one[5]))) for one in ordered],
         )
@@ -579,12 +588,12 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         return self.serde.loads_typed(msgspec.msgpack.decode(stored, type=tuple[str, bytes]))
 
     def _has(self, entry: Entry, wanted: Mapping[str, Any]) -> bool:
-        metadata: Mapping[str, Any] = self._unpacked(entry.value["metadata"]) if wanted else {}
+        metadata: Mapping[str, Any] = self._unpacked(_object(entry)["metadata"]) if wanted else {}
         return all(metadata.get(name) == value for name, value in wanted.items())
 
     def _needed(self, entries: Sequence[Entry]) -> set[str]:
         """The latest checkpoint, and its ancestors up to the last full value of every delta channel."""
-        by_id = {entry.value["id"]: entry for entry in entries}
+        by_id = {_object(entry)["id"]: entry for entry in entries}
         at: Entry | None = entries[0]
         needed: set[str] = set()
         missing: set[str] | None = None
@@ -593,20 +602,20 @@ class MemwellSaver(BaseCheckpointSaver[str]):
             if missing is None:
                 missing = set(held.metadata.get("counters_since_delta_snapshot", {}))
             missing -= held.checkpoint["channel_values"].keys()
-            needed.add(at.value["id"])
-            at = by_id.get(at.value["parent"])
+            needed.add(_object(at)["id"])
+            at = by_id.get(_object(at)["parent"])
         return needed
 
     def _keep(self, home: str, entries: Iterable[Entry], kept: set[str]) -> None:
         """Delete the other checkpoints of a namespace, their writes, and the values that none of the kept ones has."""
         used: set[str] = set()
         for entry in entries:
-            if entry.value["id"] in kept:
-                versions = self._unpacked(entry.value["checkpoint"])["channel_versions"]
+            if _object(entry)["id"] in kept:
+                versions = self._unpacked(_object(entry)["checkpoint"])["channel_versions"]
                 used |= {_channel(home, name, version) for name, version in versions.items()}
             else:
                 self.backend.kv.delete(self.space, entry.key)
-                self._delete(f"w/{home}{_flipped(entry.value['id'])}")
+                self._delete(f"w/{home}{_flipped(_object(entry)['id'])}")
         for entry in tuple(self._entries(f"v/{home}")):
             if entry.key not in used:
                 self.backend.kv.delete(self.space, entry.key)

@@ -8,7 +8,6 @@ import operator
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -130,19 +129,12 @@ async def test_langgraphs_suite_passes_in_full(saver: type[MemwellSaver], backen
     assert sum(one.tests_passed for one in results.values()) >= 81
 
 
-class Said(TypedDict):
-    said: Annotated[list[str], operator.add]
-
-
 def settings_of(thread: str, **more: str) -> Any:
     return {"configurable": {"thread_id": thread, **more}}
 
 
 def counting(saver: BaseCheckpointSaver[str], channel: Any = operator.add) -> Any:
-    class State(TypedDict):
-        said: Annotated[list[str], channel]
-
-    builder = StateGraph(State)
+    builder: Any = StateGraph(TypedDict("State", {"said": Annotated[list[str], channel]}))
     for name in ("one", "two", "three"):
         builder.add_node(name, lambda state, name=name: {"said": [f"{name} after {len(state['said'])}"]})
     builder.add_edge(START, "one")

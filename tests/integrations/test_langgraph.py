@@ -236,7 +236,7 @@ def test_a_saver_lists_all_threads_and_sees_its_own_space_only(backend: Backend)
     ann, ben = MemwellSaver(backend, space="ann"), MemwellSaver(backend, space="ben")
     for thread in ("x", "y"):
         counting(ann).invoke({"said": []}, settings_of(thread))
-    assert {one.config["configurable"]["thread_id"] for one in ann.list(None)} == {"x", "y"}
+    assert {one.config.get("configurable", {})["thread_id"] for one in ann.list(None)} == {"x", "y"}
     assert list(ben.list(None)) == []
     assert ben.get_tuple(settings_of("x")) is None
     assert len(list(ann.list(None, limit=3))) == 3

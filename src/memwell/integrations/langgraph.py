@@ -250,7 +250,7 @@ class MemwellStore(BaseStore):
     def _refresh(self, entries: Iterable[Entry], wanted: bool) -> None:
         for entry in entries:
             if wanted and _object(entry)["ttl"] is not None:
-                # Somebody who changed or deleted the item meanwhile has said how long it lives.
+                # A put of another process meanwhile has set its own time to live.
                 with suppress(Conflict):
                     ttl = _seconds(_object(entry)["ttl"])
                     self.backend.kv.put(self.space, entry.key, entry.value, ttl=ttl, expect=entry.version)

@@ -17,6 +17,8 @@ SAME_MEANING = {
     "Address", "Connections", "Server", "Session", "Transaction",
     # Public under both names: what was recalled, as a value and as a strategy; what can recall, for two callers.
     "Recalled", "Recaller",
+    # memwell as the ``BaseStore`` of LangChain and as that of LangGraph.
+    "MemwellStore",
 }  # fmt: skip
 """Class names that are defined in several modules on purpose."""
 

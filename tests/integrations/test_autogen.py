@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("autogen_core", reason="autogen-core is not installed: make test installs it apart")
-from autogen_core.memory import Memory, MemoryContent, MemoryMimeType  # noqa: E402
-from autogen_core.model_context import BufferedChatCompletionContext  # noqa: E402
-from autogen_core.models import SystemMessage, UserMessage  # noqa: E402
+from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
+from autogen_core.model_context import BufferedChatCompletionContext
+from autogen_core.models import SystemMessage, UserMessage
 
-from memwell.errors import Unsupported  # noqa: E402
-from memwell.integrations.autogen import MemwellMemory  # noqa: E402
-from memwell.runtime.opening import open as open_memory  # noqa: E402
+from memwell.errors import Unsupported
+from memwell.integrations.autogen import MemwellMemory
+from memwell.runtime.opening import open as open_memory
 
 
 async def test_contents_are_added_found_put_into_a_context_and_cleared():
@@ -19,7 +19,9 @@ async def test_contents_are_added_found_put_into_a_context_and_cleared():
         held.remember("The flight leaves at 7:40.")
         memory = MemwellMemory(held, limit=1)
         assert isinstance(memory, Memory)
-        await memory.add(MemoryContent(content="Ann is allergic to nuts.", mime_type=MemoryMimeType.TEXT, metadata={"a": 1}))
+        await memory.add(
+            MemoryContent(content="Ann is allergic to nuts.", mime_type=MemoryMimeType.TEXT, metadata={"a": 1})
+        )
         await memory.add(MemoryContent(content={"city": "Oslo"}, mime_type=MemoryMimeType.JSON))
         [found] = (await memory.query("What is Ann allergic to?")).results
         assert (found.content, found.mime_type) == ("Ann is allergic to nuts.", MemoryMimeType.TEXT)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed: make test installs it apart")
-from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock  # noqa: E402
-from llama_index.core.memory import ChatMemoryBuffer, Memory  # noqa: E402
-from llama_index.core.storage.chat_store.base import BaseChatStore  # noqa: E402
+from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
+from llama_index.core.memory import ChatMemoryBuffer, Memory
+from llama_index.core.storage.chat_store.base import BaseChatStore
 
-from memwell.integrations.llama_index import MemwellChatStore, MemwellMemoryBlock  # noqa: E402
-from memwell.runtime.opening import open as open_memory  # noqa: E402
-from memwell.storage.registry import close_shared  # noqa: E402
+from memwell.integrations.llama_index import MemwellChatStore, MemwellMemoryBlock
+from memwell.runtime.opening import open as open_memory
+from memwell.storage.registry import close_shared
 
 EVERY_KIND = [
     ChatMessage(role=MessageRole.SYSTEM, content="Be kind."),
@@ -50,7 +50,9 @@ def test_every_message_comes_back_equal(store: MemwellChatStore):
 
 
 async def test_the_buffer_of_llama_index_uses_it(store: MemwellChatStore):
-    buffer = ChatMemoryBuffer.from_defaults(chat_store=store, chat_store_key="ann", token_limit=1000, tokenizer_fn=str.split)
+    buffer = ChatMemoryBuffer.from_defaults(
+        chat_store=store, chat_store_key="ann", token_limit=1000, tokenizer_fn=str.split
+    )
     await buffer.aput(ChatMessage(role=MessageRole.USER, content="Hello"))
     assert [one.content for one in buffer.get()] == ["Hello"]
     assert await store.aget_messages("ann") == buffer.get_all()

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("agents", reason="openai-agents is not installed: make test installs it apart")
-from agents import Agent, ModelResponse, Runner, SessionSettings, Usage, function_tool, set_tracing_disabled  # noqa: E402
-from agents.memory import Session  # noqa: E402
-from agents.models.interface import Model  # noqa: E402
-from openai.types.responses import (  # noqa: E402
+from agents import Agent, ModelResponse, Runner, SessionSettings, Usage, function_tool, set_tracing_disabled
+from agents.memory import Session
+from agents.models.interface import Model
+from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
 )
 
-from memwell.integrations.openai_agents import MemwellSession, recalled_instructions  # noqa: E402
-from memwell.runtime.opening import open as open_memory  # noqa: E402
-from memwell.storage import open_backend  # noqa: E402
-from memwell.storage.registry import close_shared  # noqa: E402
+from memwell.integrations.openai_agents import MemwellSession, recalled_instructions
+from memwell.runtime.opening import open as open_memory
+from memwell.storage import open_backend
+from memwell.storage.registry import close_shared
 
 set_tracing_disabled(True)
 

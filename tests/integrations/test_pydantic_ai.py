@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: make test installs it apart")
-from pydantic_ai import Agent, BinaryContent  # noqa: E402
-from pydantic_ai.messages import (  # noqa: E402
+from pydantic_ai import Agent, BinaryContent
+from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
@@ -20,18 +20,23 @@ from pydantic_ai.messages import (  # noqa: E402
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models.function import FunctionModel  # noqa: E402
-from pydantic_ai.models.test import TestModel  # noqa: E402
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 
-from memwell.integrations.pydantic_ai import MemwellMessageHistory, MemwellToolset  # noqa: E402
-from memwell.runtime.opening import open as open_memory  # noqa: E402
-from memwell.storage.registry import close_shared  # noqa: E402
+from memwell.integrations.pydantic_ai import MemwellMessageHistory, MemwellToolset
+from memwell.runtime.opening import open as open_memory
+from memwell.storage.registry import close_shared
 
 EVERY_KIND: list[Any] = [
-    ModelRequest([SystemPromptPart("Be kind."), UserPromptPart(["look", BinaryContent(b"\x00\xff", media_type="image/png")])]),
-    ModelResponse([ThinkingPart("hm", signature="s"), TextPart("I see."), ToolCallPart("f", {"a": [1, None]}, "c")], model_name="m"),
+    ModelRequest(
+        [SystemPromptPart("Be kind."), UserPromptPart(["look", BinaryContent(b"\x00\xff", media_type="image/png")])]
+    ),
+    ModelResponse(
+        [ThinkingPart("hm", signature="s"), TextPart("I see."), ToolCallPart("f", {"a": [1, None]}, "c")],
+        model_name="m",
+    ),
     ModelRequest([ToolReturnPart("f", {"rows": [1, 2.5]}, "c"), ToolReturnPart("f", "again", "d", outcome="retried")]),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ async def test_an_agent_remembers_recalls_and_forgets():
             lambda last: ToolCallPart("recall", {"query": "What is Ann allergic to?"}),
             lambda last: ToolCallPart("forget", {"memory_id": last[0]["id"]}),
             lambda last: ToolCallPart("forget", {"memory_id": "unknown"}),
-            lambda last: TextPart(last),
+            TextPart,
         ]
 
         def answer(messages: list[Any], info: Any) -> ModelResponse:
@@ -87,7 +92,9 @@ async def test_an_agent_remembers_recalls_and_forgets():
 
         done = await Agent(FunctionModel(answer), toolsets=[MemwellToolset(memory)]).run("Go")
         assert done.output == "There is no such memory."
-        returned = [part.content for one in done.all_messages() for part in one.parts if isinstance(part, ToolReturnPart)]
+        returned = [
+            part.content for one in done.all_messages() for part in one.parts if isinstance(part, ToolReturnPart)
+        ]
         assert returned[1][0]["text"] == "Ann is allergic to nuts."
         assert returned[2] == "Forgotten."
         assert memory.recall("nuts") == []

@@ -25,9 +25,7 @@ except ModuleNotFoundError as error:
     class _MissingAutogen(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingAutogen(
-        'memwell.integrations.autogen needs autogen-core: pip install "memwell[autogen]"'
-    ) from error
+    raise _MissingAutogen('memwell.integrations.autogen needs autogen-core: pip install "memwell[autogen]"') from error
 
 __all__ = ["MemwellMemory"]
 
@@ -73,7 +71,9 @@ class MemwellMemory(Memory):
         found = await self.query(last if isinstance(last, str) else "")
         if found.results:
             lines = "\n".join(f"- {one.content}" for one in found.results)
-            await model_context.add_message(SystemMessage(content=f"What is known from earlier conversations:\n{lines}"))
+            await model_context.add_message(
+                SystemMessage(content=f"What is known from earlier conversations:\n{lines}")
+            )
         return UpdateContextResult(memories=found)
 
     async def clear(self) -> None:

@@ -115,7 +115,9 @@ def recalled_instructions(
             return instructions
         hits = await as_memory(memory).arecall(said[-1], limit=limit, min_relevance=min_relevance)
         known = "\n".join(f"- {hit.text}" for hit in hits)
-        return "\n\n".join(filter(None, (instructions, known and f"What is known from earlier conversations:\n{known}")))
+        return "\n\n".join(
+            filter(None, (instructions, known and f"What is known from earlier conversations:\n{known}"))
+        )
 
     return instruct
 

@@ -406,9 +406,7 @@ def _condition(key: str, value: Any) -> dict[str, Any]:
     if key in ("AND", "OR", "NOT"):
         if not isinstance(value, list) or not value:
             raise InvalidInput(f"{key} takes a list of conditions that is not empty, not {shown(value)}")
-        parts = [
-            {"$and": [_condition(*pair) for pair in one.items()]} for one in cast("list[dict[str, Any]]", value)
-        ]
+        parts = [{"$and": [_condition(*pair) for pair in one.items()]} for one in cast("list[dict[str, Any]]", value)]
         return {"$not": {"$or": parts}} if key == "NOT" else {f"${key.lower()}": parts}
     if not isinstance(value, dict):
         return {key: {"$exists": True}} if value == "*" else {key: value}

@@ -70,3 +70,6 @@ async def test_the_block_remembers_and_recalls():
         memory = Memory.from_defaults(session_id="s2", memory_blocks=[block], tokenizer_fn=str.split)
         await memory.aput(asked[0])
         assert any("I am allergic to nuts." in (one.content or "") for one in await memory.aget())
+        engine = getattr(memory.sql_store, "_async_engine", None)
+        assert engine is not None
+        await engine.dispose()

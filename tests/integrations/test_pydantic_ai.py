@@ -29,7 +29,10 @@ from memwell.storage.registry import close_shared
 
 EVERY_KIND: list[Any] = [
     ModelRequest(
-        [SystemPromptPart("Be kind."), UserPromptPart(["look", BinaryContent(b"\x00\xff", media_type="image/png")])]
+        [
+            SystemPromptPart("Be kind."),
+            UserPromptPart(["look", BinaryContent(b"\x00\xff", media_type="application/pdf")]),
+        ]
     ),
     ModelResponse(
         [ThinkingPart("hm", signature="s"), TextPart("I see."), ToolCallPart("f", {"a": [1, None]}, "c")],
@@ -71,8 +74,8 @@ async def test_an_agent_goes_on_where_it_was(path: str):
     for prompt in ("Hello", "And now?"):
         done = await agent.run(prompt, message_history=await history.aload())
         await history.aadd(done.new_messages())
-    assert done.output == "3 messages"  # pyright: ignore[reportPossiblyUnboundVariable]
-    assert history.load() == done.all_messages()  # pyright: ignore[reportPossiblyUnboundVariable]
+    assert done.output == "3 messages"
+    assert history.load() == done.all_messages()
     assert [one.text for one in history.history] == ["Hello", "1 messages", "And now?", "3 messages"]
 
 
@@ -92,7 +95,7 @@ async def test_an_agent_remembers_recalls_and_forgets():
 
         done = await Agent(FunctionModel(answer), toolsets=[MemwellToolset(memory)]).run("Go")
         assert done.output == "There is no such memory."
-        returned = [
+        returned: list[Any] = [
             part.content for one in done.all_messages() for part in one.parts if isinstance(part, ToolReturnPart)
         ]
         assert returned[1][0]["text"] == "Ann is allergic to nuts."

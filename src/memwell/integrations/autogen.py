@@ -57,11 +57,12 @@ class MemwellMemory(Memory):
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
     ) -> MemoryQueryResult:
-        """What answers a query, best first; the options of ``recall`` are taken as keywords. A blank query finds nothing."""
+        """What answers a query, best first; keywords are options of ``recall``. A blank query finds nothing."""
         text = query if isinstance(query, str) else str(query.content)
         if not text.strip():
             return MemoryQueryResult(results=[])
-        hits = await self.memory.arecall(text, **{"limit": self.limit, **kwargs})
+        options: dict[str, Any] = {"limit": self.limit, **kwargs}
+        hits = await self.memory.arecall(text, **options)
         return MemoryQueryResult(results=[_content(hit) for hit in hits])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
@@ -85,7 +86,7 @@ class MemwellMemory(Memory):
 
 
 def _content(hit: Recalled) -> MemoryContent:
-    kind = hit.metadata.get(_KEY, MemoryMimeType.TEXT.value)
+    kind: str = hit.metadata.get(_KEY, MemoryMimeType.TEXT.value)
     own = {key: value for key, value in hit.metadata.items() if key != _KEY}
     is_json = kind == MemoryMimeType.JSON.value
     known = {one.value: one for one in MemoryMimeType}

@@ -61,7 +61,7 @@ class MemwellSession(SessionABC):
         compact_after: int = 100,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._kept = VerbatimHistory(url_or_backend, session_id, space, "openai_agents")
         self._summarize = summarize
         self._compact_after = check_count(compact_after, "compact_after")
@@ -107,7 +107,7 @@ class MemwellSession(SessionABC):
 def recalled_instructions(
     memory: MemoryLike, instructions: str = "", *, limit: int = 5, min_relevance: float = 0.0
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
-    """Instructions for ``Agent(instructions=…)``: yours, and below them what a memory recalls of the latest user's input."""
+    """Instructions for ``Agent(instructions=…)``: yours, and below them what is recalled of the user's input."""
 
     async def instruct(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
         said = [_text(one) for one in map(_fields, context.turn_input) if one.get("role") == "user"]

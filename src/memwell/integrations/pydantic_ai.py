@@ -37,8 +37,8 @@ __all__ = ["MemwellMessageHistory", "MemwellToolset"]
 class MemwellMessageHistory:
     """The messages of a conversation: the thread ``session_id`` of a space, on disk when a call returns.
 
-    ``agent.run(prompt, message_history=history.load())``, then ``history.add(result.new_messages())``. Every message comes
-    back equal to what went in.
+    ``agent.run(prompt, message_history=history.load())``, then ``history.add(result.new_messages())``. Messages
+    come back as from Pydantic AI's own JSON: equal, but for a picture's ``BinaryContent``, which becomes a ``BinaryImage``.
     """
 
     def __init__(

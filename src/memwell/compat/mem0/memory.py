@@ -371,15 +371,15 @@ def _moment(value: object) -> datetime | None:
         raise InvalidInput(f"created_at must be a time in ISO 8601, not {shown(value)}") from error
 
 
-def _messages(given: object) -> list[dict[str, Any]]:
+def _messages(given: Any) -> list[dict[str, Any]]:
     """What was said, each with ``role``, ``content`` and maybe ``name``; instructions and what has no text are left out."""
     if isinstance(given, str):
         given = {"role": "user", "content": given}
-    items: object = [given] if isinstance(given, Mapping) else given
-    if not isinstance(items, list):
-        raise InvalidInput(f"messages must be a text, a message or a list of messages, not {shown(given)}")
+    items = cast("list[Any]", [given] if isinstance(given, Mapping) else given)
+    if type(items) is not list:
+        raise InvalidInput(f"messages must be a text, a message or a list of messages, not {shown(items)}")
     found: list[dict[str, Any]] = []
-    for one in cast("list[Any]", items):
+    for one in items:
         if not isinstance(one, Mapping):
             continue
         message = cast("Mapping[str, Any]", one)
@@ -405,7 +405,9 @@ def _where(filters: Mapping[str, Any] | None, show_expired: bool) -> dict[str, A
 def _condition(key: str, value: Any) -> dict[str, Any]:
     if key in ("AND", "OR", "NOT"):
         if not isinstance(value, list) or not value:
-            raise InvalidInput(f"{key} takes a list of conditions that is not empty, not {shown(value)}")
+            raise InvalidInput(
+                f"{key} takes a list of conditions that is not empty, not {type(cast(object, value)).__name__}"
+            )
         parts = [{"$and": [_condition(*pair) for pair in one.items()]} for one in cast("list[dict[str, Any]]", value)]
         return {"$not": {"$or": parts}} if key == "NOT" else {f"${key.lower()}": parts}
     if not isinstance(value, dict):

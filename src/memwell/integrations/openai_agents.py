@@ -95,7 +95,7 @@ class MemwellSession(SessionABC):
 
     async def _compact(self, held: Sequence[Any], summarize: Summarize) -> None:
         cut = len(held) // 2
-        # A model refuses an output whose call is gone, so the rest begins with what somebody said.
+        # A model refuses an output whose call is gone, so the rest begins with a message.
         while cut < len(held) and "role" not in held[cut]:
             cut += 1
         said = summarize(list(held[:cut]))

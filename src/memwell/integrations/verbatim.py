@@ -1,4 +1,4 @@
-"""A conversation of JSON items of another library, each kept word for word beside the text that memwell reads.
+"""A conversation of JSON items of another library, each kept word for word together with the text that memwell reads.
 
 The text, the role and the name are what ``History`` shows and searches; the item itself is in the message's metadata.
 """

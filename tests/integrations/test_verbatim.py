@@ -22,6 +22,7 @@ def test_items_are_kept_popped_and_replaced():
         assert kept.items(1) == [[None, 2.5]]
         assert kept.items(-1) == []
         assert kept.pop() == [None, 2.5]
+        assert kept.items() == [{"n": 1}]
         kept.replace(items[1:])
         assert kept.items() == [[None, 2.5]]
         kept.clear()

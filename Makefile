@@ -20,6 +20,12 @@ export PYTHONDONTWRITEBYTECODE :=
 ORIGINALS := "agentscope>=1.0.21,<2" "mcp>=1.13,<2" aiofiles aioitertools bidict dashscope docstring_parser filetype \
 	httpx-sse json5 json_repair python-datauri python-engineio python-frontmatter python-socketio shortuuid \
 	websocket-client dbgpt==0.8.2 cloudpickle msgpack pympler
+# Agent libraries, apart from .venv too: they need older versions of protobuf and websockets.
+AGENTS := openai-agents==0.24.0 pydantic-ai-slim==2.66.0 llama-index-core==0.14.25 autogen-core==0.7.5
+AGENT_TESTS := $(foreach one,openai_agents pydantic_ai llama_index autogen,tests/integrations/test_$(one).py)
+with_agents = { test ! -d $(VENV)/agents || { PYTHONPATH=$(CURDIR)/$(VENV)/agents $(BIN)/python -m pytest -n0 -q \
+	$(AGENT_TESTS) && PYTHONPATH=$(CURDIR)/$(VENV)/agents $(BIN)/python -m pytest -n0 -q \
+	tests/test_documentation.py -k agents-sdks; }; }
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 PYRIGHT = $(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
@@ -102,6 +108,8 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 		|| echo "no PostgreSQL here: the tests of a real one are skipped"
 	@$(PIP) --no-deps --upgrade --target $(VENV)/originals $(ORIGINALS) \
 		|| echo "no AgentScope and no DB-GPT here: the tests with the real ones are skipped"
+	@$(PIP) --upgrade --target $(VENV)/agents $(AGENTS) \
+		|| { rm -rf $(VENV)/agents; echo "no agent libraries here: the tests with them are skipped"; }
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
 	@$(PIP) --upgrade --target $(VENV)/generator openapi-python-client \
 		|| echo "no generator of clients here: the test of a generated one is skipped"
@@ -128,6 +136,7 @@ test: $(VENV)/dev.stamp
 	@echo "Running the tests, and pyright at the same time"
 	@$(PYRIGHT) > $(VENV)/pyright.log 2>&1 & types=$$!; \
 	$(PYTEST) $(ARGS); tests=$$?; \
+	$(with_agents) || tests=1; \
 	wait $$types; typed=$$?; \
 	echo "pyright: $$(tail -n 1 $(VENV)/pyright.log)"; test $$typed -eq 0 || cat $(VENV)/pyright.log >&2; \
 	test $$tests -eq 0 && test $$typed -eq 0

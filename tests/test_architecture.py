@@ -29,12 +29,15 @@ TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
     "PIL": ("memwell.longterm.previews",),
+    "agents": ("memwell.integrations.openai_agents",),
     "apsw": ("memwell.storage.sqlite*",),
+    "autogen_core": ("memwell.integrations.autogen",),
     "av": ("memwell.longterm.previews",),
     "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.*", "memwell.compat.langchain.messages"),
     "langgraph": ("memwell.integrations.langgraph",),
     "httpx": ("memwell.models.http", "memwell.runtime.remote.*"),
+    "llama_index": ("memwell.integrations.llama_index",),
     "markdown_it": ("memwell.knowledge.reading.*",),
     "matplotlib": ("memwell.plotting",),
     "mcp": ("memwell.service.mcp*",),
@@ -55,6 +58,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "opentelemetry": ("memwell.runtime.tracing",),
     "prometheus_client": ("memwell.runtime.metrics",),
     "psycopg": ("memwell.storage.postgres*",),
+    "pydantic_ai": ("memwell.integrations.pydantic_ai",),
     "pymilvus": ("memwell.storage.milvus*",),
     "pypdfium2": ("memwell.knowledge.reading.*",),
     "requests": ("memwell.runtime.tracing",),

@@ -30,7 +30,7 @@ from memwell.messages import Message
 from memwell.storage.registry import close_shared
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("agentscope", "basememory", "dbgpt", "guide", "langchain")
+ROOMS = ("agentscope", "basememory", "dbgpt", "guide", "langchain", "mem0")
 TESTS = {"agentscope": ROOT / "tests", "basememory": ROOT / "tests", "guide": ROOT / "tests"}
 TESTS |= {"dbgpt": ROOT / "tests" / "compat" / "dbgpt", "langchain": ROOT / "tests" / "compat"}
 """The folder to which the names of tests on a page are relative."""

@@ -29,7 +29,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import Key, decode, encode
 from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service import rest as handlers
-from memwell.service.call import File
+from memwell.service.call import Answered, File
 from memwell.service.jobs import Report
 from memwell.service.parts import Service
 from memwell.service.rest import label_of
@@ -295,6 +295,11 @@ def test_both_shapes_of_messages_are_taken_and_may_be_mixed(service: Service, an
     assert added.remembered is None
 
 
+def _sent(answered: Answered) -> Any:
+    assert isinstance(answered.body, bytes)
+    return json.loads(answered.body)
+
+
 def test_messages_come_back_in_the_shape_they_went_in_or_in_the_one_that_is_asked_for(service: Service, ann: Key):
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"at":3}'}}
     chat = [
@@ -303,15 +308,15 @@ def test_messages_come_back_in_the_shape_they_went_in_or_in_the_one_that_is_aske
         {"role": "tool", "tool_call_id": "1", "content": "A whale."},
     ]
     route = OPERATIONS["add_messages"]
-    added = json.loads(asked_with(service, ann, route, TRIP, {"messages": chat}).body)
+    added = _sent(asked_with(service, ann, route, TRIP, {"messages": chat}))
     assert added["messages"] == chat
     assert (added["first"], len(added["ids"])) == (0, 3)
-    own = json.loads(asked_with(service, ann, route, TRIP, {"messages": chat[:1], "shape": "memwell"}).body)
+    own = _sent(asked_with(service, ann, route, TRIP, {"messages": chat[:1], "shape": "memwell"}))
     assert own["messages"][0]["parts"] == [{"type": "text", "text": "Look there."}]
     for name, body in (("messages", {"limit": 3}), ("window", {"rounds": 5})):
-        read = json.loads(asked_with(service, ann, OPERATIONS[name], TRIP, {**body, "shape": "openai"}).body)
+        read = _sent(asked_with(service, ann, OPERATIONS[name], TRIP, {**body, "shape": "openai"}))
         assert read["items"][:3] == chat
-        read = json.loads(asked_with(service, ann, OPERATIONS[name], TRIP, body).body)
+        read = _sent(asked_with(service, ann, OPERATIONS[name], TRIP, body))
         assert read["items"][0]["parts"] == [{"type": "text", "text": "Look there."}]
     with pytest.raises(InvalidInput, match="shape"):
         ask(service, ann, "messages", TRIP, shape="anthropic")

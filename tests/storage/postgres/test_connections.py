@@ -20,7 +20,7 @@ from memwell.storage.postgres import PostgresBackend, connections
 from memwell.storage.postgres.connections import Connections, Link, Pool, Session, address_of, connect, is_of_pooler
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import open_store, schema_of, server
-from tests.engines.proxy import Proxy
+from tests.engines.proxy import Direction, Proxy
 from tests.engines.starting import wait_until
 from tests.ports import closed_port
 
@@ -95,7 +95,7 @@ def test_a_message_that_was_there_before_is_a_conflict_also_after_a_lost_answer(
 
 @pytest.mark.parametrize("way", ["to_client", "to_server"])
 def test_a_value_is_put_and_deleted_once_wherever_the_connection_is_cut(
-    backend: PostgresBackend, proxy: Proxy, way: str
+    backend: PostgresBackend, proxy: Proxy, way: Direction
 ):
     """Without a receipt, a change of an expected version whose answer is lost would be a conflict with itself."""
     wrong: list[object] = []

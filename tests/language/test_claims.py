@@ -789,3 +789,21 @@ def test_ones_own_number_is_read(text: str) -> None:
 def test_words_speak_against_what_the_reader_is_sure_of(text: str, read: list[tuple[str, str, str]]) -> None:
     found = claims(text, time=NOW, reader=fact_reader().read)
     assert [(one.subject, one.relation, one.object) for one in found] == read
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("I'm a line cook at a place called Ember.", {("works_at", "Ember"), ("occupation", "line cook")}),
+        ("I'm a dad to a kid called Otis.", set()),
+        ("I'm a patient at Guy's Hospital.", set()),
+        ("I'm a guest at the Hilton.", set()),
+        ("I'm a customer at Barclays.", set()),
+        ("I'm a guy called Tom.", {("name", "Tom")}),
+        ("我是北大的学生。", {("studies_at", "北大")}),
+        ("我是浙江大学的研究生。", {("studies_at", "浙江大学")}),
+        ("我是清华大学的老师。", {("works_at", "清华大学"), ("occupation", "老师")}),
+    ],
+)
+def test_a_place_is_no_name_and_its_guests_do_not_work_there(text: str, read: set[tuple[str, str]]) -> None:
+    assert {(one.relation, one.object) for one in claims(text, time=NOW)} == read

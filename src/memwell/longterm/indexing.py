@@ -62,7 +62,7 @@ from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder
 from memwell.records import Record, Space, Thread
 from memwell.stages import stage
-from memwell.storage.protocols import Backend, KeyValue
+from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import as_utc, check_text, now, shown
 
 # Claims read by a chat model. Each must quote the text it is read from.
@@ -334,6 +334,12 @@ class _Known(NamedTuple):
     reembeds: bool
     """Whether a re-embedding is under way, or leaves something to delete."""
 
+    @classmethod
+    def of(cls, found: Mapping[str, Entry]) -> _Known:
+        """From the entries of the journal's marks and of embedding."""
+        model = str(found[MARK].value) if MARK in found else None
+        return cls(marks_in(found.get(MARKS)), model, STATE_KEY in found)
+
 
 class Indexer:
     """Processes the journal of one space."""
@@ -432,19 +438,12 @@ class Indexer:
         found = self._backend.kv.get_many(self._inner, (SKIPPED, MARKS, MARK, STATE_KEY))
         if SKIPPED in found and self._embedder is not None:
             queue_skipped(self._backend, self._space, self.journal)
-        model = str(found[MARK].value) if MARK in found else None
-        return _Known(marks_in(found.get(MARKS)), model, STATE_KEY in found)
+        return _Known.of(found)
 
     def learn(self, record: Record, said: Sequence[Claim], *, at: datetime | None = None) -> None:
-        """Learn the claims of a memory, and what it says that happened to those who are known."""
-        traits = traits_of(record)
-        known: list[Claim] = []
-        if traits.trust in STATES_FACTS and (found := events(record.text)):
-            known = happened(found, record.text, traits.speaker.strip() or USER, record.time, self.facts)
-        stated = {(one.relation, one.subject) for one in said}
-        known = [one for one in known if (one.relation, one.subject) not in stated]
-        if said or known:
-            self.facts.learn([*said, *known], record=record.id, learned_at=at or traits.learned or record.time)
+        """Learn what a memory claims, and what it says that happened."""
+        if claims := [*said, *_happened(record, said, self.facts)]:
+            self.facts.learn(claims, record=record.id, learned_at=at or traits_of(record).learned or record.time)
 
     # Words
 
@@ -913,3 +912,12 @@ def _said_again(known: Record, again: Record) -> Record:
     )
     metadata = with_traits(own_metadata(known), renewed)
     return replace(known, time=max(known.time, again.time), metadata=metadata)
+
+
+def _happened(record: Record, said: Sequence[Claim], facts: Facts) -> list[Claim]:
+    """What a memory says that happened to those who are known, where it does not state the same itself."""
+    traits = traits_of(record)
+    found = events(record.text) if traits.trust in STATES_FACTS else []
+    stated = {(one.relation, one.subject) for one in said}
+    known = happened(found, record.text, traits.speaker.strip() or USER, record.time, facts) if found else []
+    return [one for one in known if (one.relation, one.subject) not in stated]

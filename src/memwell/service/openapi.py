@@ -81,7 +81,7 @@ def described() -> dict[str, Any]:
 
 _PAGE_OF = re.compile("Page_(?:dict_.+|(.+))_")
 _OTHER_NAMES = {"Version": "MessageVersion", "Record": "StoredRecord", "Found": "FoundPassage", "Count": "NamedCount"}
-"""Schemas that have other names than their types: ones that say what they are beside all others."""
+"""Schemas that have other names than their types, which say what they are among all others."""
 
 
 def _named(name: str) -> str:
@@ -98,10 +98,12 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     match value:
         case {"$ref": str(where)}:
             return {**value, "$ref": _REFERENCE.format(name=names[where.rsplit("/", 1)[-1]])}
-        case {"anyOf": which, "discriminator": told, **rest}:
+        case {"anyOf": which, "discriminator": tagged, **rest}:
             # Exactly one, by its tag: generators of clients make a union of that, and of anyOf a mixture.
-            targets = {tag: _REFERENCE.format(name=names[to.rsplit("/", 1)[-1]]) for tag, to in told["mapping"].items()}
-            return {**rest, "oneOf": _renamed(which, names), "discriminator": {**told, "mapping": targets}}
+            targets = {
+                tag: _REFERENCE.format(name=names[to.rsplit("/", 1)[-1]]) for tag, to in tagged["mapping"].items()
+            }
+            return {**rest, "oneOf": _renamed(which, names), "discriminator": {**tagged, "mapping": targets}}
         case {"schemas": schemas}:
             renamed = {names[name]: {**_renamed(one, names), "title": names[name]} for name, one in schemas.items()}
             return {**value, "schemas": renamed}

@@ -170,6 +170,13 @@ def test_what_breaks_a_rule_is_a_value_error(memory: Memory):
         lambda: memory.get_all(filters={**ANN, "OR": []}),
         lambda: memory.get_all(filters={"topic": "food"}),
         lambda: memory.update("x"),
+        lambda: memory.add(["I like pears"], user_id="ann"),  # pyright: ignore[reportArgumentType]
+        lambda: memory.add([{"content": "I like gin"}], user_id="ann"),
+        lambda: memory.add("x", user_id="ann", metadata="x"),  # pyright: ignore[reportArgumentType]
+        lambda: memory.update("x", metadata="x"),  # pyright: ignore[reportArgumentType]
+        lambda: memory.search("x", filters="ann"),  # pyright: ignore[reportArgumentType]
+        lambda: memory.get_all(filters="ann"),  # pyright: ignore[reportArgumentType]
+        lambda: memory.search("x", filters=ANN, limit=3),
         memory.delete_all,
     ]
     for call in wrong:

@@ -122,6 +122,7 @@ class Listening:
 
 
 FITTING: dict[tuple[str, str], Any] = {
+    **{(name, field): '{"a":1}' for name in ("browse", "activity") for field in ("where", "chosen")},
     ("memories", "where"): '{"a":1}',
     ("documents", "where"): '{"a":1}',
     ("recall", "weights"): {"curves": {"words": {"values": [0.0, 1.0], "shares": [0.0, 1.0]}}},

@@ -83,7 +83,9 @@ _LABELS = {
 
 def _page(engine: Engine, language: str) -> str:
     """The figures of the last seven days as HTML without scripts; a dash for what the service has not counted."""
-    found = figures_of(Metrics(engine.backend), engine, span="7d", whole=True)
+    # In one transaction: a worker may index something between counting what is indexed and what is not.
+    with engine.backend.together():
+        found = figures_of(Metrics(engine.backend), engine, span="7d", whole=True)
     title, *labels, trend = _LABELS[language]
     totals, talk = found.totals, _talk(engine)
     # What is remembered and not yet indexed is stored too.

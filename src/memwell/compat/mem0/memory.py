@@ -99,6 +99,7 @@ class Memory:
             raise InvalidInput(f"memory_type must be {_PROCEDURAL!r} or None, not {shown(memory_type)}")
         ids = _ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         engine = self.engine.at(self._home(ids))
+        _check_mapping(metadata, "metadata")
         about = {key: value for key, value in (metadata or {}).items() if key not in _IDENTITY} | ids
         if (day := _day(expiration_date)) is not None:
             about["expiration_date"] = day
@@ -182,6 +183,7 @@ class Memory:
         Its ids cannot be changed. Raises ``InvalidInput`` for an unknown memory, and when nothing is to be changed.
         """
         text = data if text is None else text
+        _check_mapping(metadata, "metadata")
         if text is None and metadata is None and expiration_date is _DEFAULT:
             raise InvalidInput("update needs a text, metadata or an expiration_date")
         engine, known = self._known(memory_id)
@@ -340,7 +342,14 @@ def _ids(given: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _check_mapping(given: object, name: str) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput(f"{name} must be a dictionary, not {shown(given)}")
+
+
 def _check(top_k: object, others: Mapping[str, Any], threshold: object = None) -> None:
+    if "limit" in others:
+        raise InvalidInput("unknown argument limit; top_k says how many")
     if others:
         raise InvalidInput(
             f"unknown arguments {', '.join(others)}; ids belong into filters, such as filters={{'user_id': 'ann'}}"
@@ -380,10 +389,10 @@ def _messages(given: Any) -> list[dict[str, Any]]:
         raise InvalidInput(f"messages must be a text, a message or a list of messages, not {shown(items)}")
     found: list[dict[str, Any]] = []
     for one in items:
-        if not isinstance(one, Mapping):
-            continue
+        if not isinstance(one, Mapping) or "role" not in one:
+            raise InvalidInput(f"a message has a role and content, unlike {shown(one)}")
         message = cast("Mapping[str, Any]", one)
-        if message.get("content") is None or message.get("role") in (None, "system", "developer"):
+        if message.get("content") is None or message["role"] in ("system", "developer"):
             continue
         [said] = from_openai([dict(message)])
         if said.text.strip():
@@ -395,6 +404,7 @@ def _messages(given: Any) -> list[dict[str, Any]]:
 
 
 def _where(filters: Mapping[str, Any] | None, show_expired: bool) -> dict[str, Any]:
+    _check_mapping(filters, "filters")
     ids = _ids(filters or {})
     given = [ids, *(_condition(key, value) for key, value in (filters or {}).items() if key not in _IDS)]
     if not show_expired:

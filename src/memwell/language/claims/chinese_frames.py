@@ -310,7 +310,10 @@ _add(rf"(?:入职|加入|进了|进入|加盟|就职于|供职于|任职于|效�
     rf"担任)了?{_A_JOB}(?P<occupation>{_JOB})|工作|上班)?{ON}", kind=STARTED)
 _add(rf"(?:跳槽|跳|换工作|换|调动|调|转岗|转)(?:到|去|来|进)了?{_SOME}{_W}(?:去|工作|上班)?了?{END}", kind=STARTED)
 _add(rf"是(?:(?P<employer>{ORG})的?(?:员工|职工)|"
-    rf"(?P<employer2>{ORG})的{_A_JOB}(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}})){END}", confidence=0.9)
+    rf"(?P<employer2>{ORG})的{_A_JOB}(?![{H}]{{0,4}}(?:学生|研究生|本科生|博士生|硕士生|大学生|中学生|小学生|新生|毕业生|客户|会员|"
+    rf"粉丝|病人|患者){END})(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}})){END}", confidence=0.9)
+_add(rf"是(?:个|一个|一名|一位)?{_S}的(?:[{H}]{{0,4}}?)(?:学生|研究生|本科生|博士生|硕士生|大学生|新生){END}",
+    confidence=0.9)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:当|做|担任|任|干)(?:的是|着|过|"
     rf"了[{N}几多]+年的?)?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){ON}", confidence=0.9)
 _add(rf"在(?:老家)?[{H}]{{2,6}}?(?:那边|这边)?(?:当|做|担任|干){_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){ON}")

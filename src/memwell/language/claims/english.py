@@ -445,6 +445,7 @@ _SO_TOO = LazyPattern(
     rf"|, not (?P<no>(?i:my) (?:[a-z]+ )?(?:{KIN_WORDS})\b|me\b)(?=[,.;!]|\Z)"
 ).finditer
 _AGAIN = LazyPattern(r"\b(?:again|now|these days|nowadays)\b").search
+_OF_ANOTHER = frozenset("with of at in to for on near".split())
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
 _LIKEWISE = LazyPattern(r",? (?:(?P<where>in|at|for|from) (?=[A-Z])|(?P<to>to) |(?P<a>an?|the) )").match
 _LIKEWISE_SAYS = {
@@ -700,8 +701,8 @@ class EnglishReader(ValueReader):
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
             places = [one for one in places if not _IN_JEST_CALLED(text[slice(*one)])]
-            # "I'm a mum with a toddler named Zuri" names another.
-            places = [one for one in places if not {"with", "of"} & set(text[said.at : one[0]].split())]
+            # "I'm a mum with a toddler named Zuri" and "a cook at a place called Ember" name another.
+            places = [one for one in places if not _OF_ANOTHER & set(text[said.at : one[0]].split())]
         else:
             return []
         if (

@@ -332,7 +332,8 @@ add(
     rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics"
     rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|major|sophomore"
     rf"|postgrad|candidate|graduate|regular"
-    rf"|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)",
+    rf"|member|fan|patient|guest|customer|client|visitor|tourist|subscriber|donor|shopper)\b)"
+    rf"(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)",
     "works_at",
     proper,
 )

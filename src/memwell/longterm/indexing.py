@@ -369,9 +369,8 @@ class Indexer:
         self.embedders = Embedders(backend.kv, self._inner, embedder, wanted_embedder)
         # A function and not a method: a reference to itself would be a cycle that only the garbage collector frees.
         self._mark_failed = partial(_mark_failed, backend.kv, self._inner)
-        self.reembedding = Reembedding(
-            backend, space, self.embedders, text_of=self.embedded_text, on_failure=self._mark_failed
-        )
+        failed = self._mark_failed
+        self.reembedding = Reembedding(backend, space, self.embedders, text_of=self.embedded_text, on_failure=failed)
         self.journal = Journal(backend, space)
         self._read_view = ReadView(backend, space, self.journal)
         self.facts = facts_of(backend, space)

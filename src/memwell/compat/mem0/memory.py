@@ -389,9 +389,9 @@ def _messages(given: Any) -> list[dict[str, Any]]:
         raise InvalidInput(f"messages must be a text, a message or a list of messages, not {shown(items)}")
     found: list[dict[str, Any]] = []
     for one in items:
-        if not isinstance(one, Mapping) or "role" not in one:
-            raise InvalidInput(f"a message has a role and content, unlike {shown(one)}")
-        message = cast("Mapping[str, Any]", one)
+        message = cast("Mapping[str, Any]", one if isinstance(one, Mapping) else {})
+        if "role" not in message:
+            raise InvalidInput(f"a message has a role and content, unlike {shown(cast('object', one))}")
         if message.get("content") is None or message["role"] in ("system", "developer"):
             continue
         [said] = from_openai([dict(message)])

@@ -619,6 +619,25 @@ def test_a_store_sees_its_own_space_only(backend: Backend):
     assert ben.list_namespaces() == []
 
 
+def test_what_cannot_be_meant_is_refused_in_words():
+    make: Any = MemwellStore
+    store: Any = make("memory:", index=False)
+    wrong: list[tuple[str, Any]] = [
+        ("ttl has no field 'default_ttl_minutes'", lambda: make("memory:", ttl={"default_ttl_minutes": 5})),
+        ("index has no field 'field'", lambda: make("memory:", index={"field": ["a"]})),
+        ("unknown operation", lambda: store.batch([object()])),
+        ("minutes", lambda: store.put(("a",), "b", {"c": 1}, ttl="5")),
+        ("minutes", lambda: store.put(("a",), "b", {"c": 1}, ttl=-1)),
+        ("limit", lambda: store.search(("a",), limit=-1)),
+        ("offset", lambda: store.search(("a",), offset=-1)),
+        ("limit", lambda: list(MemwellSaver("memory:").list(None, limit=-1))),
+    ]
+    for words, call in wrong:
+        with pytest.raises(InvalidInput, match=words):
+            call()
+    assert store.get(("a",), "b") is None
+
+
 def test_a_store_without_vectors_needs_no_index():
     class NoRecords(MemoryBackend):
         abilities = frozenset()

@@ -33,7 +33,7 @@ from memwell.filters import AllOf, Filter, Where, id_begins_with
 from memwell.records import DEFAULT_SPACE, Record, SpaceLike, as_space, paged
 from memwell.storage.protocols import Entry
 from memwell.storage.registry import Store, shared_backend
-from memwell.values import check_metadata, shown
+from memwell.values import check_count, check_metadata, is_finite, shown
 
 try:
     from langchain_core.embeddings import Embeddings
@@ -108,6 +108,11 @@ class MemwellStore(BaseStore):
         index: IndexConfig | Literal[False] | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
+        for name, given, known in (("ttl", ttl, TTLConfig), ("index", index or None, IndexConfig)):
+            if unknown := sorted((given or {}).keys() - known.__annotations__.keys()):
+                raise InvalidInput(
+                    f"{name} has no field {shown(unknown[0])}; it has {', '.join(known.__annotations__)}"
+                )
         self.backend = shared_backend(url_or_backend)
         self.space = as_space(space) / "langgraph" / "store"
         self.ttl_config = ttl
@@ -299,8 +304,15 @@ class MemwellStore(BaseStore):
 
 
 def _checked(op: Op) -> Op:
-    """Raises ``InvalidInput`` for a value that cannot be stored, before an embedding is paid for it."""
+    """Raises ``InvalidInput`` for what cannot be stored or asked, before an embedding is paid for it."""
+    if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"unknown operation {shown(op)}")
     validate_op_namespace(op)
+    if isinstance(op, SearchOp | ListNamespacesOp):
+        check_count(op.limit, "limit")
+        check_count(op.offset, "offset")
+    if isinstance(op, PutOp) and op.ttl is not None and not (is_finite(op.ttl) and op.ttl > 0):
+        raise InvalidInput(f"ttl must be a positive number of minutes, not {shown(op.ttl)}")
     if isinstance(op, PutOp) and op.value is not None:
         check_metadata(op.value, f"the value of {shown(op.key)}")
     return op
@@ -432,6 +444,8 @@ class MemwellSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread, or of all, whose metadata has these values; ``before`` one, ``limit`` at most."""
+        if limit is not None:
+            check_count(limit, "limit")
         wanted = get_checkpoint_id(config) if config else None
         border = get_checkpoint_id(before) if before else None
         found = (

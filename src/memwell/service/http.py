@@ -530,6 +530,7 @@ _SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
+    "Memwell-Version": VERSION,
 }
 """Headers that keep a browser from doing more with a file than it should."""
 

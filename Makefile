@@ -73,7 +73,7 @@ define make_venv
 	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
 endef
 
-.PHONY: help run demo test check soak lint bench scorecard scorecard-long crash crash-servers capacity load fuzz docs clean anew
+.PHONY: help run demo test check soak lint bench scorecard scorecard-long compare crash crash-servers capacity load fuzz docs release clean anew
 
 help:
 	@echo "make run    start the service and open its page (ARGS=\"--port 8000\" and others)"
@@ -83,6 +83,7 @@ help:
 	@echo "make soak   all tests with 1,000 random examples each: hours"
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  measure memwell beside its peers and beside the bare engines"
+	@echo "make compare  memwell and other memories on the same conversations (DATA=... for files such as LoCoMo), in ten minutes"
 	@echo "make scorecard  what must not be lost or let in, tried in 22 ways, in minutes (scorecard-long: in hours)"
 	@echo "make crash  kill writers thousands of times and count what is lost"
 	@echo "make crash-servers  the same with PostgreSQL and Redis, killing them too, and breaking connections"
@@ -90,6 +91,7 @@ help:
 	@echo "make load   200 clients at once; stop and kill the service in the middle, and count what is lost"
 	@echo "make fuzz   20,000 requests that a fuzzer makes of the API's description"
 	@echo "make docs   build the documentation into site/"
+	@echo "make release  the packages of this commit in dist/, tried in empty environments (KEY=... signs them); nothing is uploaded"
 	@echo "make clean  remove .venv and everything else that was made here"
 
 $(VENV)/core.stamp: pyproject.toml $(IF_UNSOUND)
@@ -110,6 +112,8 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 		|| echo "no AgentScope and no DB-GPT here: the tests with the real ones are skipped"
 	@$(PIP) --upgrade --target $(VENV)/agents $(AGENTS) \
 		|| { rm -rf $(VENV)/agents; echo "no agent libraries here: the tests with them are skipped"; }
+	@$(BIN)/python -m deploy.release --fetch $(VENV)/wheels \
+		|| { rm -rf $(VENV)/wheels; echo "no wheels here: the tests of a release are skipped"; }
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
 	@$(PIP) --upgrade --target $(VENV)/generator openapi-python-client \
 		|| echo "no generator of clients here: the test of a generated one is skipped"
@@ -160,6 +164,9 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/bench.stamp
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+compare: $(VENV)/bench.stamp
+	@$(BIN)/python -m benchmarks.compare $(DATA) $(ARGS)
+
 scorecard: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks.scorecard $(ARGS)
 
@@ -184,6 +191,9 @@ fuzz: $(VENV)/dev.stamp
 docs: $(VENV)/docs.stamp
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The documentation is in site/index.html"
+
+release: $(VENV)/dev.stamp
+	@$(BIN)/python -m deploy.release $(if $(KEY),--key "$(KEY)")
 
 clean:
 	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

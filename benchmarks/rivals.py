@@ -204,14 +204,93 @@ class Mem0(Rival):
         self._memory.vector_store.client.close()
 
 
+class LangchainMemories(Rival):
+    """langchain-core's ``InMemoryVectorStore``, the user in the metadata. It keeps nothing after the process."""
+
+    name = "langchain InMemoryVectorStore"
+    package = "langchain-core"
+
+    def __init__(self, folder: Path, dimensions: int, embed: Embed) -> None:
+        from langchain_core.embeddings import Embeddings
+        from langchain_core.vectorstores import InMemoryVectorStore
+
+        class Given(Embeddings):
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return [embed(text) for text in texts]
+
+            def embed_query(self, text: str) -> list[float]:
+                return embed(text)
+
+        self._store = InMemoryVectorStore(Given())
+
+    def fill(self, items: Sequence[Item]) -> None:
+        self._store.add_texts([one.text for one in items], [{"user": one.user} for one in items])
+
+    def add(self, item: Item) -> None:
+        self.fill([item])
+
+    def find(self, user: str, query: str, limit: int) -> list[str]:
+        found = self._store.similarity_search(query, limit, filter=lambda one: one.metadata["user"] == user)
+        return [one.page_content for one in found]
+
+    def close(self) -> None:
+        """There is nothing to be closed."""
+
+
+class LlamaIndexMemories(Rival):
+    """LlamaIndex's ``VectorStoreIndex`` over its default store, in memory; the user in the metadata."""
+
+    name = "llama-index VectorStoreIndex"
+    package = "llama-index-core"
+
+    def __init__(self, folder: Path, dimensions: int, embed: Embed) -> None:
+        from llama_index.core import MockEmbedding, VectorStoreIndex
+
+        class Given(MockEmbedding):
+            def _get_text_embedding(self, text: str) -> list[float]:
+                return embed(text)
+
+            def _get_query_embedding(self, query: str) -> list[float]:
+                return embed(query)
+
+        self._index = VectorStoreIndex([], embed_model=Given(embed_dim=dimensions))
+
+    def fill(self, items: Sequence[Item]) -> None:
+        from llama_index.core.schema import TextNode
+
+        # Otherwise the metadata would be embedded with the text.
+        self._index.insert_nodes(
+            [
+                TextNode(text=one.text, metadata={"user": one.user}, excluded_embed_metadata_keys=["user"])
+                for one in items
+            ]
+        )
+
+    def add(self, item: Item) -> None:
+        self.fill([item])
+
+    def find(self, user: str, query: str, limit: int) -> list[str]:
+        from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
+
+        own = MetadataFilters(filters=[ExactMatchFilter(key="user", value=user)])
+        found = self._index.as_retriever(similarity_top_k=limit, filters=own).retrieve(query)
+        return [one.node.get_content() for one in found]
+
+    def close(self) -> None:
+        """There is nothing to be closed."""
+
+
 KINDS: tuple[type[Rival], ...] = (LanggraphMemories, Chroma, Mem0)
+IN_MEMORY: tuple[type[Rival], ...] = (LangchainMemories, LlamaIndexMemories)
 
 
-def installed_rivals(folder: Path, dimensions: int, embed: Embed) -> tuple[list[Rival], list[str]]:
+def installed_rivals(
+    folder: Path, dimensions: int, embed: Embed, kinds: Sequence[type[Rival]] = KINDS
+) -> tuple[list[Rival], list[str]]:
     """The rivals that are installed, each with fresh files in ``folder``, and what to say of those that are not."""
     found: list[Rival] = []
     missing: list[str] = []
-    for kind in KINDS:
+    for kind in kinds:
         try:
             version(kind.package)
             found.append(kind(folder, dimensions, embed))
@@ -220,4 +299,4 @@ def installed_rivals(folder: Path, dimensions: int, embed: Embed) -> tuple[list[
     return found, missing
 
 
-__all__ = ["Item", "Rival", "installed_rivals"]
+__all__ = ["IN_MEMORY", "KINDS", "Item", "Rival", "installed_rivals"]

@@ -33,6 +33,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "apsw": ("memwell.storage.sqlite*",),
     "autogen_core": ("memwell.integrations.autogen",),
     "av": ("memwell.longterm.previews",),
+    "bpe_openai": ("memwell.tokens",),
     "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.*", "memwell.compat.langchain.messages"),
     "langgraph": ("memwell.integrations.langgraph",),
@@ -110,6 +111,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_guard.py",
         "test_old_stores.py",
         "test_public_surface.py",
+        "test_release.py",
         "test_scorecard.py",
         "test_types.py",
     }

@@ -21,6 +21,8 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 from benchmarks.capacity import users
+from benchmarks.compare import KEPT, tables
+from deploy import release
 from memwell.runtime.wire.codec import HTTP_KINDS, KINDS
 from memwell.runtime.wire.table import OPERATIONS
 from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
@@ -298,6 +300,11 @@ def _amount(value: float) -> str:
     return "0" if not value else f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.1 else "< 0.1"
 
 
+def test_the_page_of_the_comparison_has_what_was_measured() -> None:
+    page = (ROOT / "docs" / "comparison.md").read_text("utf-8")
+    assert tables(json.loads(KEPT.read_text("utf-8"))) == between(page, "tables")
+
+
 def test_the_page_of_capacity_has_what_users_need() -> None:
     page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
     assert {name: between(page, name) for name in ("costs", "needs", "prices")} == users_tables()
@@ -307,13 +314,15 @@ def test_the_page_of_capacity_has_what_users_need() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
-def test_the_note_of_a_release_is_signed_and_checked_as_the_page_says(tmp_path: Path) -> None:
-    making, signing, checking = re.findall(
+def test_a_release_is_signed_and_checked_as_the_page_says(tmp_path: Path) -> None:
+    making, checking = re.findall(
         r"^```bash\n(.+?)^```", (ROOT / "docs" / "releasing.md").read_text("utf-8"), re.M | re.S
     )
-    (tmp_path / "dist").mkdir()
-    (tmp_path / "dist" / "memwell-0.2.0.tar.gz").write_bytes(b"a package")
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0\n\n- Walls.\n\n## 0.1.0\n\n- The first.\n")
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    package, note = dist / "memwell-0.2.0.tar.gz", dist / "memwell-0.2.0-notes.md"
+    package.write_bytes(b"a package")
+    note.write_text("## 0.2.0\n\n- Walls.\n\n")
 
     def ran(commands: str) -> int:
         run = ["bash", "-euo", "pipefail", "-c", commands]
@@ -321,12 +330,12 @@ def test_the_note_of_a_release_is_signed_and_checked_as_the_page_says(tmp_path: 
 
     assert ran("git init -q && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first") == 0
     assert ran("git config user.name releases && git config user.email releases@memwell.example") == 0
-    assert ran(making) == ran(signing) == ran(checking) == 0
-    assert ran("git tag -l --format='%(contents)' v0.2.0 | grep -q '^## 0.2.0'") == 0
-    note = tmp_path / "dist" / "memwell-0.2.0-notes.md"
-    assert note.read_text() == "## 0.2.0\n\n- Walls.\n\n"
-    listed = tmp_path / "memwell-0.2.0.sha256"
+    assert ran(making) == 0
+    listed = release.write_digests(dist, "0.2.0", [package, note])
     assert len(listed.read_text().splitlines()) == 2
+    release.sign(listed, tmp_path / "release-key", "0.2.0", tmp_path)
+    assert ran(checking) == 0
+    assert ran("git tag -l --format='%(contents)' v0.2.0 | grep -q '^## 0.2.0'") == 0
     note.write_text("## 0.2.0\n\n- Nothing changed.\n")
     assert ran(checking) != 0, "another note"
     listed.write_text("")

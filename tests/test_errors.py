@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,18 @@ def drawn() -> dict[str, str]:
             path = [*path[:depth], found[2]]
             parents[found[2]] = path[-2] if depth else "Exception"
     return parents
+
+
+def test_a_missing_package_is_named_with_the_command_for_clones_and_wheels():
+    said = str(errors.MissingDependency.of("models over HTTP need httpx", "openai"))
+    assert said.startswith('models over HTTP need httpx: pip install "path/to/memwell[openai]", ')
+
+
+def test_memwell_is_installed_from_a_path_wherever_a_page_or_a_message_says_how():
+    root = Path(__file__).resolve().parents[1]
+    pages = [*root.glob("README*.md"), *root.glob("docs/**/*.md"), *root.glob("src/memwell/**/*.[pj][ys]")]
+    command = re.compile(r"pip install (?:-\S+ )*[\"']?memwell\b(?!-)")
+    assert [str(page) for page in pages if command.search(page.read_text(encoding="utf-8"))] == []
 
 
 def test_the_drawing_is_the_tree():

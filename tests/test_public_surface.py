@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FRONT_DOOR = ROOT / "src" / "memwell" / "__init__.py"
 
-HEAVY = ("apsw", "numpy", "rich", "rs_bpe", "typer", "usearch")
+HEAVY = ("apsw", "bpe_openai", "numpy", "rich", "rs_bpe", "typer", "usearch")
 """What ``import memwell`` must not load: each is loaded when a store is opened, a text counted, a command run."""
 
 

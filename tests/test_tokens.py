@@ -88,9 +88,35 @@ def test_counts_are_those_of_the_original(encoding: str) -> None:
     assert [(row[0], counter.count(row[0])) for row in GOLDEN] == [(row[0], row[column]) for row in GOLDEN]
 
 
+@pytest.fixture(params=["rs_bpe", "bpe_openai"])
+def package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The package whose tables are used: without the first the second is, as in Python 3.14."""
+    if request.param == "bpe_openai":
+        monkeypatch.setitem(sys.modules, "rs_bpe", None)
+    return request.param
+
+
+# Of bpe-openai, on Pythons before 3.13.
+either = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
+
+
+@either
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_counts_are_those_of_the_original_for_every_character(encoding: str) -> None:
-    count = get_counter(encoding).count
+def test_the_tables_of_either_package_truncate_alike(encoding: str, package: str) -> None:
+    counter = ExactCounter(encoding)
+    shared = get_counter(encoding)
+    for text, _, _ in GOLDEN:
+        assert [counter.truncate(text, limit) for limit in range(9)] == [
+            shared.truncate(text, limit) for limit in range(9)
+        ]
+    with pytest.raises(InvalidInput, match="text must"):
+        counter.count("a\ud800")
+
+
+@either
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_counts_are_those_of_the_original_for_every_character(encoding: str, package: str) -> None:
+    count = ExactCounter(encoding).count
     points = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
     blocks = ["".join(points[start : start + 64]) for start in range(0, len(points), 64)]
     ascii_ = points[:128]

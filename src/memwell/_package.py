@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 """Here for modules that must not import the package itself."""
 
 

@@ -25,6 +25,8 @@ Errors of drivers (apsw and others) never leave their backend: they are raised a
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class MemwellError(Exception):
     """The root: catch this to catch everything memwell raises on purpose."""
@@ -34,8 +36,18 @@ class ConfigurationError(MemwellError):
     """A setting, a URL or an installation is wrong; the message says which and what to do."""
 
 
+def install_command(extra: str) -> str:
+    """The command that installs an extra. The path is that of a clone or a wheel, which is where memwell comes from."""
+    return f'pip install "path/to/memwell[{extra}]"'
+
+
 class MissingDependency(ConfigurationError):
     """An optional package is not installed; the message names the extra that brings it."""
+
+    @classmethod
+    def of(cls, needed: str, extra: str) -> Self:
+        """The error for what an extra brings; ``needed`` says what needs which package."""
+        return cls(f"{needed}: {install_command(extra)}, where the path is that of your clone or wheel")
 
 
 _SECRETS = {
@@ -171,4 +183,5 @@ __all__ = [
     "SecretRefused",
     "UnreadableDocument",
     "Unsupported",
+    "install_command",
 ]

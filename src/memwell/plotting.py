@@ -52,7 +52,7 @@ def figure(width: float, height: float) -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependency('plots need matplotlib: pip install "memwell[plots]"') from error
+        raise MissingDependency.of("plots need matplotlib", "plots") from error
     made = Figure(figsize=(width, height), dpi=_DOTS_AN_INCH, layout="constrained")
     FigureCanvasAgg(made)
     return made
@@ -75,7 +75,7 @@ def chinese_font() -> FontProperties | None:
     try:
         from matplotlib.font_manager import FontProperties, fontManager  # noqa: PLC0415 - see figure
     except ImportError as error:
-        raise MissingDependency('plots need matplotlib: pip install "memwell[plots]"') from error
+        raise MissingDependency.of("plots need matplotlib", "plots") from error
     files = {font.name: font.fname for font in reversed(fontManager.ttflist) if _is_plain(font.style, font.weight)}
     for file in (*(files.get(family) for family in _FAMILIES), _shipped_font()):
         if file is not None and Path(file).is_file():

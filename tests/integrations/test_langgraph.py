@@ -83,7 +83,7 @@ except ImportError as error:
 """
     said = python(code)
     assert said.startswith("True ")
-    assert 'pip install "memwell[langgraph]"' in said
+    assert 'pip install "path/to/memwell[langgraph]"' in said
 
 
 # ``MemwellSaver``: the suite that langgraph asks its checkpointers to pass.

@@ -50,4 +50,4 @@ except ImportError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("True ")
-    assert f'pip install "memwell[{extra}]"' in run.stdout
+    assert f'pip install "path/to/memwell[{extra}]"' in run.stdout

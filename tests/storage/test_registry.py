@@ -158,7 +158,7 @@ def test_a_driver_that_is_missing_is_named_with_its_extra(url: str, module: str,
             print(error)
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert f'{module}, which is not installed: pip install "memwell[{extra}]"' in done.stdout
+    assert f'{module}, which is not installed: pip install "path/to/memwell[{extra}]"' in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

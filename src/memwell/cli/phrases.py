@@ -15,8 +15,8 @@ _PHRASES = {
         "{url} 是服务，而该命令需要直接查看存储。请在存储所在的机器上运行。",
     ),
     "needs_server": (
-        'The service needs {package}: pip install "memwell[server]"',
-        '服务需要 {package}：pip install "memwell[server]"',
+        "The service needs {package}: {install}, where the path is that of your clone or wheel",
+        "服务需要 {package}：{install}，其中的路径是克隆或 wheel 的路径",
     ),
     "ok": ("ok", "正常"),
     "thread": ("thread", "会话"),

@@ -24,7 +24,15 @@ import memwell
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, chat_model, existing, is_served, opened, read_only, space_of
 from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, visible
-from memwell.errors import ConfigurationError, FileError, InvalidInput, MissingDependency, NotFound, ReadOnlyStore
+from memwell.errors import (
+    ConfigurationError,
+    FileError,
+    InvalidInput,
+    MissingDependency,
+    NotFound,
+    ReadOnlyStore,
+    install_command,
+)
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, OneTimeLink, id_in_token, without_tokens
 from memwell.service.logs import AuditLog, LogEntry, Verified
 from memwell.settings import Settings, load_settings
@@ -68,7 +76,9 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
         from memwell.service import server  # noqa: PLC0415 - needs a web server
         from memwell.service.parts import Service  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependency(say("needs_server", package=error.name or "starlette")) from error
+        raise MissingDependency(
+            say("needs_server", package=error.name or "starlette", install=install_command("server"))
+        ) from error
     server.check_tls(settings)
     screen = console()
     with ExitStack() as held:

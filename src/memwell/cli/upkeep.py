@@ -7,8 +7,8 @@ import platform
 import shlex
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
-from importlib.metadata import version
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -351,7 +351,7 @@ def reembed_command(
 
 # Checking a store
 
-_PACKAGES = ("memwell", "apsw-sqlite3mc", "msgspec", "numpy", "usearch", "rs-bpe")
+_PACKAGES = ("memwell", "apsw-sqlite3mc", "msgspec", "numpy", "usearch", "rs-bpe", "bpe-openai")
 _COUNTS = (
     ("threads", "threads"),
     ("messages", "messages"),
@@ -412,7 +412,12 @@ def of_users(backend: Backend) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The versions of Python, memwell and its main packages."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        # One of the two tables of tokens is enough.
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def report(found: dict[str, Any], console: Console) -> None:

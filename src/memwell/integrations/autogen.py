@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
     class _MissingAutogen(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingAutogen('memwell.integrations.autogen needs autogen-core: pip install "memwell[autogen]"') from error
+    raise _MissingAutogen.of("memwell.integrations.autogen needs autogen-core", "autogen") from error
 
 __all__ = ["MemwellMemory"]
 

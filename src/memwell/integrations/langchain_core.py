@@ -51,9 +51,7 @@ except ModuleNotFoundError as error:
     class _MissingLangChain(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingLangChain(
-        'memwell.integrations.langchain_core needs langchain-core: pip install "memwell[langchain]"'
-    ) from error
+    raise _MissingLangChain.of("memwell.integrations.langchain_core needs langchain-core", "langchain") from error
 
 if TYPE_CHECKING:
     from memwell.models.local.embedder import Mode

@@ -72,9 +72,7 @@ except ModuleNotFoundError as error:
     class _MissingLangGraph(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingLangGraph(
-        'memwell.integrations.langgraph needs langgraph-checkpoint: pip install "memwell[langgraph]"'
-    ) from error
+    raise _MissingLangGraph.of("memwell.integrations.langgraph needs langgraph-checkpoint", "langgraph") from error
 
 from memwell.integrations.langchain_core import DEFAULT_URL, MemwellEmbeddings
 

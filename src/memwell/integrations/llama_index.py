@@ -27,9 +27,7 @@ except ModuleNotFoundError as error:
     class _MissingLlamaIndex(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingLlamaIndex(
-        'memwell.integrations.llama_index needs llama-index-core: pip install "memwell[llama-index]"'
-    ) from error
+    raise _MissingLlamaIndex.of("memwell.integrations.llama_index needs llama-index-core", "llama-index") from error
 
 __all__ = ["MemwellChatStore", "MemwellMemoryBlock"]
 

@@ -31,9 +31,7 @@ except ModuleNotFoundError as error:
     class _MissingAgents(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingAgents(
-        'memwell.integrations.openai_agents needs openai-agents: pip install "memwell[openai-agents]"'
-    ) from error
+    raise _MissingAgents.of("memwell.integrations.openai_agents needs openai-agents", "openai-agents") from error
 
 __all__ = ["MemwellSession", "recalled_instructions"]
 

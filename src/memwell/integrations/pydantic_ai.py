@@ -27,9 +27,7 @@ except ModuleNotFoundError as error:
     class _MissingPydanticAI(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingPydanticAI(
-        'memwell.integrations.pydantic_ai needs pydantic-ai-slim: pip install "memwell[pydantic-ai]"'
-    ) from error
+    raise _MissingPydanticAI.of("memwell.integrations.pydantic_ai needs pydantic-ai-slim", "pydantic-ai") from error
 
 __all__ = ["MemwellMessageHistory", "MemwellToolset"]
 

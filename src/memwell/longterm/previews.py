@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memwell.confined import confined
-from memwell.errors import UnreadableDocument
+from memwell.errors import UnreadableDocument, install_command
 from memwell.history.media import MediaLimits, Medium, family_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_WARNING = 160
-WITHOUT_EXTRA = 'it has no thumbnail, as memwell[media] was not installed: pip install "memwell[media]"'
+WITHOUT_EXTRA = f"it has no thumbnail, as memwell[media] was not installed: {install_command('media')}"
 """The warning for a medium that would have a thumbnail with the extra."""
 
 

@@ -235,7 +235,7 @@ def _httpx() -> Any:
     try:
         return import_module("httpx")
     except ImportError as error:
-        raise MissingDependency('models over HTTP need httpx: pip install "memwell[openai]"') from error
+        raise MissingDependency.of("models over HTTP need httpx", "openai") from error
 
 
 # OpenAI's API: request bodies, and the parsing of answers.

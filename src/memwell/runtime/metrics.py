@@ -907,7 +907,7 @@ def exposition(
         # An optional dependency, only needed here.
         from prometheus_client import CONTENT_TYPE_LATEST, core, generate_latest  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependency('figures for Prometheus need: pip install "memwell[server]"') from error
+        raise MissingDependency.of("figures for Prometheus need prometheus-client", "server") from error
     families = [*_requests(core, metrics), *_gauges(core, metrics, engine, jobs)]
     if ledger is not None:
         families += _costs(core, ledger)

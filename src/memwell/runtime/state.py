@@ -325,7 +325,7 @@ def _refuse_newer(session_id: str, value: object) -> dict[str, Any]:
         needed = session.get("needs", "of a newer version")
         raise InvalidInput(
             f"session {shown(session_id)} is in format {number}, and this memwell reads up to {SESSION_FORMAT}: it needs"
-            f" memwell {needed} (pip install --upgrade memwell)"
+            f" memwell {needed}"
         )
     return session
 

@@ -162,7 +162,7 @@ def _provider(url: str) -> tuple[TracerProvider, OTLPSpanExporter]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
         from opentelemetry.sdk.trace.sampling import DEFAULT_ON  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependency('traces need OpenTelemetry: pip install "memwell[otel]"') from error
+        raise MissingDependency.of("traces need OpenTelemetry", "otel") from error
     session = requests.Session()
     # No proxy and no password from the environment.
     session.trust_env = False

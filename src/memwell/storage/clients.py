@@ -16,7 +16,7 @@ from memwell.values import shown
 
 def redis_client(url: str) -> Any:
     """A client for the server at ``url``; it connects when it is first used."""
-    redis = _package("redis", 'histories in Redis need the package redis: pip install "memwell[redis]"')
+    redis = _package("redis", "histories in Redis need the package redis", "redis")
     try:
         return redis.Redis.from_url(url)
     except ValueError as error:
@@ -38,7 +38,7 @@ def redis_errors() -> Generator[None]:
 
 def sqlalchemy() -> Any:
     """The package. Raises ``MissingDependency`` where it is not installed."""
-    return _package("sqlalchemy", 'histories in SQL need SQLAlchemy: pip install "memwell[sql]"')
+    return _package("sqlalchemy", "histories in SQL need SQLAlchemy", "sql")
 
 
 def sql_engine(connection: Any, options: dict[str, Any]) -> Any:
@@ -68,8 +68,8 @@ def sql_errors() -> Generator[None]:
         raise BackendError(f"the database failed: {error}") from error
 
 
-def _package(name: str, otherwise: str) -> Any:
+def _package(name: str, needed: str, extra: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingDependency(otherwise) from error
+        raise MissingDependency.of(needed, extra) from error

@@ -229,9 +229,7 @@ def _load(kind: _Kind) -> Any:
         package = (error.name or "").partition(".")[0]
         if not kind.extra or package not in _DRIVERS:
             raise
-        raise MissingDependency(
-            f'this store needs {package}, which is not installed: pip install "memwell[{kind.extra}]"'
-        ) from error
+        raise MissingDependency.of(f"this store needs {package}, which is not installed", kind.extra) from error
 
 
 def _forms() -> str:

@@ -276,7 +276,7 @@ _GUIDES = {
             vectors_config=models.VectorParams(size=384, distance=models.Distance.COSINE))
         """,
     "memwell (SQLite)": """
-        # 安装：pip install memwell
+        # 安装：pip install path/to/memwell
         import memwell
 
         m = memwell.open("app.db")

@@ -497,9 +497,9 @@ def to_langchain_messages(messages: Iterable[Any]) -> list[Any]:
         # Optional: this package needs nothing of LangChain, but LangChain's own models take only its messages.
         theirs = import_module("langchain_core.messages")
     except ImportError as error:
-        raise MissingDependency(
-            'LangChain\'s own messages need langchain-core: pip install "memwell[langchain]"; without it '
-            "memwell.transcript converts messages"
+        raise MissingDependency.of(
+            "LangChain's own messages need langchain-core (without it memwell.transcript converts messages)",
+            "langchain",
         ) from error
     return list(theirs.messages_from_dict(messages_to_dict(messages)))
 

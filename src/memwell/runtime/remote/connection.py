@@ -336,7 +336,7 @@ def _httpx() -> Any:
     try:
         return import_module("httpx")
     except ImportError as error:
-        raise MissingDependency('a service over HTTP needs httpx: pip install "memwell[server]"') from error
+        raise MissingDependency.of("a service over HTTP needs httpx", "server") from error
 
 
 # Addresses

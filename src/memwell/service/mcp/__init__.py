@@ -12,6 +12,6 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
         raise
-    raise MissingDependency('the MCP server needs the package mcp, 2.3 or newer: pip install "memwell[mcp]"') from error
+    raise MissingDependency.of("the MCP server needs the package mcp, 2.3 or newer", "mcp") from error
 
 __all__ = ["CALL", "TOOLS", "Choice", "build_server", "http_manager", "serve_stdio"]

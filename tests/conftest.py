@@ -122,6 +122,7 @@ _SLOW = (
     "storage/test_scrubbing.py",
     "test_documentation.py",
     "test_native.py",
+    "test_site.py",
 )
 """The files that start servers, browsers or many processes: in the quick tier only when what they test has changed."""
 

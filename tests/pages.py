@@ -22,7 +22,8 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-_AS_READERS_DO = [sys.executable, "-X", "utf8", "-W", "error"]
+# Python leaves ImportWarning out unless it is asked for, and libraries raise it.
+_AS_READERS_DO = [sys.executable, "-X", "utf8", "-W", "error", "-W", "ignore::ImportWarning"]
 _SECONDS = 100
 ARITHMETICS = ("integers-1", "integers-2", "floats-1", "floats-2")
 FORKS = sys.platform == "linux"

@@ -33,6 +33,8 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "apsw": ("memwell.storage.sqlite*",),
     "autogen_core": ("memwell.integrations.autogen",),
     "av": ("memwell.longterm.previews",),
+    "crewai": ("memwell.integrations.crewai",),
+    "google": ("memwell.integrations.google_adk",),
     "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.*", "memwell.compat.langchain.messages"),
     "langgraph": ("memwell.integrations.langgraph",),

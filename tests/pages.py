@@ -130,7 +130,7 @@ def _main(arithmetic: str) -> None:
     script = _scripts()
     page = types.ModuleType("__main__")
     sys.modules["__main__"] = page
-    exec(compile(script, "<string>", "exec"), page.__dict__)  # noqa: S102 - to run it is what it was given for
+    exec(compile(script, "<string>", "exec", dont_inherit=True), page.__dict__)  # noqa: S102 - to run it is what it was given for
 
 
 if __name__ == "__main__":

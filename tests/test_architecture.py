@@ -70,6 +70,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "rs_bpe": ("memwell.tokens",),
     # The interpreter's own SQLite may be one that can corrupt a store, so nobody may use it.
     "sqlite3": (),
+    "semantic_kernel": ("memwell.integrations.semantic_kernel",),
     "sqlalchemy": ("memwell.storage.clients", "memwell.compat.langchain.histories"),
     "starlette": ("memwell.service*",),
     "typer": ("memwell.cli*",),

@@ -40,7 +40,8 @@ REDIS = "redis://cache.example.org:6379/0"
 
 
 LIBRARIES = {
-    "agents-sdks.md": ("agents", "pydantic_ai", "llama_index", "autogen_core", "google.adk", "crewai"),
+    "agents-sdks.md": ("agents", "pydantic_ai", "llama_index", "autogen_core", "google.adk"),
+    "crewai-and-semantic-kernel.md": ("crewai", "semantic_kernel"),
 }
 """What a page needs that is not in the environment of the tests: ``make test`` runs it in one that has them."""
 

@@ -22,10 +22,15 @@ ORIGINALS := "agentscope>=1.0.21,<2" "mcp>=1.13,<2" aiofiles aioitertools bidict
 	websocket-client dbgpt==0.8.2 cloudpickle msgpack pympler
 # Agent libraries, apart from .venv too: they need older versions of protobuf and websockets.
 AGENTS := openai-agents==0.24.0 pydantic-ai-slim==2.66.0 llama-index-core==0.14.25 autogen-core==0.7.5
-AGENT_TESTS := $(foreach one,openai_agents pydantic_ai llama_index autogen,tests/integrations/test_$(one).py)
-with_agents = { test ! -d $(VENV)/agents || { PYTHONPATH=$(CURDIR)/$(VENV)/agents $(BIN)/python -m pytest -n0 -q \
-	$(AGENT_TESTS) && PYTHONPATH=$(CURDIR)/$(VENV)/agents $(BIN)/python -m pytest -n0 -q \
-	tests/test_documentation.py -k agents-sdks; }; }
+# Three that declare over two hundred packages: without those, but for the ones that their sessions and stores import.
+FRAMEWORKS := google-adk==2.13.0 google-genai==2.34.0 google-auth pyasn1 pyasn1-modules fastapi authlib joserfc \
+	crewai==1.15.30 crewai-core==1.15.30 appdirs portalocker json-repair chromadb==1.5.9 overrides pybase64 aiofiles tomli json5 \
+	semantic-kernel==1.45.0 pybars4 PyMeta3 scipy
+AGENT_TESTS := $(foreach one,openai_agents pydantic_ai llama_index autogen google_adk crewai semantic_kernel,\
+	tests/integrations/test_$(one).py)
+AGENT_PATH := $(CURDIR)/$(VENV)/frameworks:$(CURDIR)/$(VENV)/agents
+with_agents = { test ! -d $(VENV)/agents || { PYTHONPATH=$(AGENT_PATH) $(BIN)/python -m pytest -n0 -q $(AGENT_TESTS) \
+	&& PYTHONPATH=$(AGENT_PATH) $(BIN)/python -m pytest -n0 -q tests/test_documentation.py -k "agents-sdks or crewai"; }; }
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 PYRIGHT = $(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
@@ -114,6 +119,8 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 		|| { rm -rf $(VENV)/agents; echo "no agent libraries here: the tests with them are skipped"; }
 	@$(BIN)/python -m deploy.release --fetch $(VENV)/wheels \
 		|| { rm -rf $(VENV)/wheels; echo "no wheels here: the tests of a release are skipped"; }
+	@rm -rf $(VENV)/frameworks; $(PIP) --no-deps --target $(VENV)/frameworks $(FRAMEWORKS) \
+		|| { rm -rf $(VENV)/frameworks; echo "no Google ADK, CrewAI and Semantic Kernel here: the tests with them are skipped"; }
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
 	@$(PIP) --upgrade --target $(VENV)/generator openapi-python-client \
 		|| echo "no generator of clients here: the test of a generated one is skipped"

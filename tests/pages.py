@@ -22,7 +22,8 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-_AS_READERS_DO = [sys.executable, "-X", "utf8", "-W", "error"]
+# Python leaves ImportWarning out unless it is asked for, and libraries raise it.
+_AS_READERS_DO = [sys.executable, "-X", "utf8", "-W", "error", "-W", "ignore::ImportWarning"]
 _SECONDS = 100
 ARITHMETICS = ("integers-1", "integers-2", "floats-1", "floats-2")
 FORKS = sys.platform == "linux"
@@ -129,7 +130,7 @@ def _main(arithmetic: str) -> None:
     script = _scripts()
     page = types.ModuleType("__main__")
     sys.modules["__main__"] = page
-    exec(compile(script, "<string>", "exec"), page.__dict__)  # noqa: S102 - to run it is what it was given for
+    exec(compile(script, "<string>", "exec", dont_inherit=True), page.__dict__)  # noqa: S102 - to run it is what it was given for
 
 
 if __name__ == "__main__":

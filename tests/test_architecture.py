@@ -34,6 +34,8 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "autogen_core": ("memwell.integrations.autogen",),
     "av": ("memwell.longterm.previews",),
     "bpe_openai": ("memwell.tokens",),
+    "crewai": ("memwell.integrations.crewai",),
+    "google": ("memwell.integrations.google_adk",),
     "charset_normalizer": ("memwell.knowledge.reading",),
     "langchain_core": ("memwell.integrations.*", "memwell.compat.langchain.messages"),
     "langgraph": ("memwell.integrations.langgraph",),
@@ -69,6 +71,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "rs_bpe": ("memwell.tokens",),
     # The interpreter's own SQLite may be one that can corrupt a store, so nobody may use it.
     "sqlite3": (),
+    "semantic_kernel": ("memwell.integrations.semantic_kernel",),
     "sqlalchemy": ("memwell.storage.clients", "memwell.compat.langchain.histories"),
     "starlette": ("memwell.service*",),
     "typer": ("memwell.cli*",),

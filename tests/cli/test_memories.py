@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import Run
 from tests.ports import closed_port
+from tests.runtime.transfer.test_mem0 import NUTS, TEA, qdrant
 
 NOTES = {
     "tea.md": "# Tea\n\nGreen tea is brewed at 80 degrees for two minutes.\n",
@@ -121,6 +122,15 @@ def test_facts_are_corrected_and_retracted_by_hand(run: Run):
     assert "3 facts" in run("import", "all.jsonl", "--trusted", "--store", "other.db").out
     wrong = run("facts", "Ann", "--correct", "lives_in", language="zh")
     assert (wrong.code, "没有给出新值" in wrong.err) == (1, True)
+
+
+def test_the_folder_of_mem0_is_imported_for_a_user(run: Run, tmp_path: Path):
+    qdrant(tmp_path / "qdrant", NUTS, TEA)
+    for _ in range(2):
+        done = run("import", "qdrant", "--user", "ben")
+        assert (done.code, "mem0" in done.out) == (0, True), done.err
+    assert "喜欢绿茶" in run("recall", "绿茶").out
+    assert run("import", "notes").code == 1
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,11 @@ MESSAGE = {
 }
 TREE = {"title": "Trains", "mapping": {"a": {"id": "a", "parent": None, "message": MESSAGE}}, "current_node": "a"}
 
+AGENT = {
+    "agents": [{"name": "Sam", "agent_type": "letta_v1_agent", "messages": []}],
+    "blocks": [{"label": "human", "value": "Ann likes trains."}],
+}
+
 
 def exported(kind: str, path: Path) -> None:
     memory = opened()
@@ -72,6 +77,10 @@ def exported(kind: str, path: Path) -> None:
             path.write_bytes(as_lines(*GRAPH).getvalue())
         case "chatgpt":
             path.write_bytes(as_json([TREE]).getvalue())
+        case "letta":
+            path.write_bytes(as_json(AGENT).getvalue())
+        case "graphiti":
+            path.write_bytes(as_json({"edges": [{"uuid": "e", "fact": "Ann likes trains."}]}).getvalue())
         case "csv":
             path.write_text("time,text\n2024-05-01,Ann likes trains.\n")
         case _:
@@ -97,7 +106,7 @@ def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"some": "thing"}')
     (tmp_path / "c.jsonl").write_text(" \n")
     for name in ("a.db", "b.json", "c.jsonl' is empty"):
-        with pytest.raises(InvalidInput, match=name):
+        with pytest.raises((InvalidInput, FileError), match=name):
             detect(tmp_path / name.partition("'")[0])
     (tmp_path / "d.md").write_text("garbage")
     assert detect(tmp_path / "d.md") == "text"

@@ -370,7 +370,7 @@ def import_command(
     source: Annotated[
         str,
         typer.Argument(
-            help="memwell, mem0, LangChain, MCP or ChatGPT file, or the URL of tables or keys. 来源文件或网址。"
+            help="memwell, mem0, Letta, Zep, LangChain, MCP or ChatGPT file, mem0's folder, or a URL. 来源。"
         ),
     ],
     store: Store,
@@ -392,7 +392,7 @@ def import_command(
     else:
         # Checked before the store is opened, so that a bad file does not leave a new store behind.
         with naming_file(Path(source), "file_unreadable"):
-            encrypted = is_encrypted_file(Path(source))
+            encrypted = not Path(source).is_dir() and is_encrypted_file(Path(source))
             format_ = format_ if encrypted else _format_of(Path(source), format_)
     # The work is done by flush, which shows how far it is.
     with opened(store, space, make=True, work=False) as engine:
@@ -430,7 +430,8 @@ def _format_of(path: Path, named: str | None) -> str:
         return detect(path)
     if named not in FORMATS:
         raise InvalidInput(say("unknown_format", given=repr(named), known=", ".join(FORMATS)))
-    path.open("rb").close()
+    if not path.is_dir():
+        path.open("rb").close()
     return named
 
 

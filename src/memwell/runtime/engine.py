@@ -425,7 +425,7 @@ class Engine(Closing):
         trusted: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
-        """Import a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; its format is detected unless named.
+        """Import a file of memwell, mem0, Letta, Zep, LangChain, MCP or ChatGPT, or mem0's folder; its format is detected.
 
         ``user`` imports the memories of one user of mem0. Texts pass the gate; what a file calls the word of a user gets
         the trust ``imported``, nothing is pinned, system messages stay out of prompts, and what has another content here

@@ -18,8 +18,11 @@ from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.runtime.transfer.files import FileLike, Imported, Note, Progress, decrypting, opened, written
+from memwell.runtime.transfer.graphiti import import_graphiti
 from memwell.runtime.transfer.intake import RawMemory
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
+from memwell.runtime.transfer.letta import import_letta
+from memwell.runtime.transfer.mem0 import SQLITE, files_of_mem0, import_mem0
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
 from memwell.runtime.transfer.products import (
     TEXT_COLUMNS,
@@ -28,7 +31,6 @@ from memwell.runtime.transfer.products import (
     import_csv,
     import_langchain,
     import_mcp,
-    import_mem0,
     import_text,
 )
 from memwell.storage.protocols import Backend
@@ -45,6 +47,8 @@ FORMATS: dict[str, _Import] = {
     "langchain": import_langchain,
     "mcp": import_mcp,
     "chatgpt": import_chatgpt,
+    "letta": import_letta,
+    "graphiti": import_graphiti,
     "csv": import_csv,
     "text": import_text,
 }
@@ -52,13 +56,19 @@ _NAMES = ", ".join(FORMATS)
 
 
 def detect(path: str | os.PathLike[str], backend: Backend | None = None) -> str:
-    """The format of a file, one of ``FORMATS``, by its beginning and, if that is not enough, its name.
+    """The format of a file or a folder, one of ``FORMATS``, by its beginning and, if that is not enough, its name.
 
     A file that is encrypted is read with the secret of the backend's store. Raises ``InvalidInput`` for an unknown format
     and for a file that is named like JSON and is not, ``SecretRefused``, and ``FileError`` when it cannot be read.
     """
+    if Path(path).is_dir():
+        files_of_mem0(Path(path))
+        return "mem0"
     with decrypting(backend, Path(path)) or opened(Path(path)) as file:
         head = file.read(_HEAD).removeprefix(_BOM).lstrip()
+    if head.startswith(SQLITE):
+        files_of_mem0(Path(path))
+        return "mem0"
     name, suffix = os.fspath(path), Path(path).suffix.lower()
     if b"\x00" in head:
         raise InvalidInput(f"{name!r} is not a text file")
@@ -81,6 +91,12 @@ def _json(head: bytes) -> str | None:
         return "mcp"
     if _key("mapping").search(head):
         return "chatgpt"
+    if _key("agent_type").search(head) or _key("block_ids").search(head) or _key("core_memory").search(head):
+        return "letta"
+    if _GRAPHITI.match(head) or (
+        _key("uuid").search(head) and _key("(?:fact|source_description|summary)").search(head)
+    ):
+        return "graphiti"
     if _AGENT.search(head) and not _MEM0.search(head):
         raise InvalidInput(
             "this is the state of an agent of AgentScope: JSONSession of memwell.compat.agentscope loads it"
@@ -93,6 +109,7 @@ def _json(head: bytes) -> str | None:
 
 
 _MEM0 = re.compile(rb'(?<!\\)"memory"\s*:\s*[^{\s]')
+_GRAPHITI = re.compile(rb'\{\s*"(?:episodes|nodes|edges)"\s*:\s*\[')
 _AGENT = re.compile(rb'(?<!\\)"memory"\s*:\s*\{')
 
 
@@ -150,7 +167,7 @@ def import_file(
     name = detect(path, backend) if format is None else format
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
-    decrypted = decrypting(backend, Path(path))
+    decrypted = None if Path(path).is_dir() else decrypting(backend, Path(path))
     with decrypted or nullcontext():
         return FORMATS[name](memory, decrypted or path, strict=strict, progress=progress, **options)
 
@@ -250,8 +267,10 @@ __all__ = [
     "import_chatgpt",
     "import_csv",
     "import_file",
+    "import_graphiti",
     "import_jsonl",
     "import_langchain",
+    "import_letta",
     "import_mcp",
     "import_mem0",
     "import_text",

@@ -1,4 +1,4 @@
-"""Imports from other products: ChatGPT, LangChain, mem0, MCP's reference memory server, plain text and CSV."""
+"""Imports from other products: ChatGPT, LangChain, MCP's reference memory server, plain text and CSV."""
 
 from __future__ import annotations
 
@@ -219,79 +219,6 @@ def langchain_talk(data: bytes, thread: str, number: int, origin: str, remember:
     message = from_langchain(item, id=derived_id("langchain", thread, number, written))
     metadata = {"source": "langchain", "origin": origin}
     return few(Talk(id=thread, messages=[message], metadata=metadata, remember=remember))
-
-
-# mem0: the JSON of its ``get_all`` and of its exports, a list of memories, possibly under ``results``.
-
-
-_TEXT = ("memory", "data", "text")
-_NAMED = 5
-_OURS = frozenset({*_TEXT, "metadata"})
-
-
-def import_mem0(
-    memory: MemoryLike,
-    file: FileLike,
-    *,
-    user_id: str | None = None,
-    strict: bool = False,
-    progress: Progress | None = None,
-) -> Imported:
-    """Import the memories of mem0, of one user or of all.
-
-    ``created_at`` becomes the time, ``run_id`` the session, ``expiration_date`` the expiry; all other fields are in the
-    metadata under ``mem0``. The memories of several users go into one space, and a hint says so when some are new;
-    ``user_id`` imports those of one. Raises ``FileError`` when the file cannot be read.
-    """
-    intake = Intake(as_memory(memory), "mem0", strict=strict)
-    owners: set[str] = set()
-
-    def read(piece: Piece) -> Sequence[Arrival]:
-        found = read_piece(mem0_memory, piece.data, user_id)
-        if found is None:
-            intake.counts.skip(piece.number, f"it is not {user_id!r} who it belongs to")
-            return ()
-        if isinstance(owner := found.metadata["mem0"].get("user_id"), str):
-            owners.add(owner)
-        return (found,)
-
-    done = intake.take_file(file, partial(items, keys=("results", "memories")), read, progress)
-    if user_id is None and len(owners) > 1 and done.new:
-        hint = (
-            f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
-        )
-        return msgspec.structs.replace(done, hints=[*done.hints, f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
-    return done
-
-
-def mem0_memory(data: bytes, user_id: str | None) -> Arrival | None:
-    """A memory of a file; None when it is of another user than this. Raises ``InvalidInput``."""
-    item = as_object(decoded(data), "a memory of mem0")
-    if user_id is not None and item.get("user_id") != user_id:
-        return None
-    text = as_text(next((item[key] for key in _TEXT if item.get(key) is not None), None), "a memory of mem0")
-    created = as_moment(item.get("created_at"), "created_at")
-    own = as_object(item.get("metadata") or {}, "the metadata of a memory of mem0")
-    if "mem0" in own or "memwell" in own:
-        raise InvalidInput("the metadata of a memory of mem0 must not have the keys 'mem0' or 'memwell'")
-    return few(
-        Arrival(
-            id=_id(item, text),
-            text=text,
-            time=created,
-            session=check_text(item.get("run_id") or "", "a run_id"),
-            metadata={**own, "mem0": {key: value for key, value in item.items() if key not in _OURS}},
-            expires=as_moment(item.get("expiration_date"), "expiration_date"),
-        )
-    )
-
-
-def _id(item: dict[str, Any], text: str) -> str:
-    given = item.get("id")
-    if given is None:
-        return derived_id("mem0", item.get("user_id"), text, item.get("created_at"))
-    given = f"{given}" if isinstance(given, int) and not isinstance(given, bool) else given
-    return f"mem0:{check_id(given, 'the id of a memory of mem0')}"
 
 
 # Plain files: text, a memory a line, and CSV, a memory a row.

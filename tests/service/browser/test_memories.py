@@ -219,3 +219,18 @@ def test_the_cut_off_is_seen_with_what_lies_below_it(visit: Begin, desk: str) ->
     assert here.page.locator("tr.hit:not(.faint)").count() == 0
     assert here.page.locator("tr.cut + tr.hit.faint").count() == 1
     assert "0.5%" in here.page.inner_text("tr.cut")
+
+
+def test_a_phone_shows_rows_first_and_filters_when_they_are_asked_for(visit: Begin, desk: str) -> None:
+    """And who said what answers a question."""
+    here = visit(width=390)
+    here.enter("/memories?speaker=Cleo&q=where+does+Cleo+live", key=desk)
+    assert here.page.locator("details[data-field=speaker]").is_hidden()
+    assert here.page.inner_text(".all-filters").split() == ["Filters", "(1)"]
+    first = here.page.locator("tr.hit").first
+    assert first.bounding_box()["y"] < 400
+    assert first.locator(".c-speaker").is_visible()
+    assert first.locator(".c-speaker").inner_text() == "Cleo"
+    here.page.click(".all-filters")
+    assert here.page.locator("details[data-field=speaker]").is_visible()
+    assert here.page.get_attribute(".all-filters", "aria-expanded") == "true"

@@ -51,7 +51,7 @@ export function narrowedRecall(query) {
   return found;
 }
 
-// { node, take(query, facets) }: `onchange` is given what changes in the address.
+// { node, take(query, facets), known() }: `onchange` is given what changes in the address.
 export function filterBar({ onchange }) {
   const menus = h('div', { class: 'menus' });
   const day = (name) => h('input', { type: 'date', 'aria-label': t(name), title: t(name), onchange: (event) => onchange({ [name]: event.target.value }) });
@@ -108,7 +108,7 @@ export function filterBar({ onchange }) {
     if (focused) [...menus.querySelectorAll(`details[data-field="${CSS.escape(focused[0])}"] input`)].find((one) => one.value === focused[1])?.focus();
   }
 
-  return { node, take };
+  return { node, take, known: () => known.length > 0 };
 }
 
 function fieldName(field) {

@@ -74,8 +74,11 @@ def test_what_is_known_has_its_time_and_evidence_and_what_is_over_on_demand(visi
     assert "Lisbon" not in known.locator("tbody").inner_text()
 
 
-def test_the_graph_has_names_as_nodes_values_as_attributes_and_opens_on_a_click(visit: Begin, folk: str) -> None:
-    here = visit()
+@pytest.mark.parametrize("width", [1100, 390])
+def test_the_graph_has_names_as_nodes_values_as_attributes_and_opens_on_a_click(
+    visit: Begin, folk: str, width: int
+) -> None:
+    here = visit(width=width)
     here.enter("/people/Ann", key=folk)
     graph = here.page.locator("[data-part=relations]")
     names = {one.get_attribute("data-name") for one in graph.locator("[data-name]").all()}
@@ -86,6 +89,10 @@ def test_the_graph_has_names_as_nodes_values_as_attributes_and_opens_on_a_click(
     graph.locator("[data-name=Dora]").click()
     graph.locator("[data-name=Globex]").wait_for()
     assert graph.locator("[data-name=Dora]").get_attribute("aria-expanded") == "true"
+    # All of it is seen, also where the picture is too narrow for both sides and what was opened.
+    box, node = (graph.locator(one).bounding_box() for one in (".ego-box", "[data-name=Globex] rect"))
+    assert box["x"] <= node["x"]
+    assert node["x"] + node["width"] <= box["x"] + box["width"]
     # By the keyboard: closed again, and gone to.
     here.page.keyboard.press("Enter")
     graph.locator("[data-name=Globex]").wait_for(state="detached")

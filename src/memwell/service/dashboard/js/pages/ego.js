@@ -36,7 +36,10 @@ export function egoGraph({ app, name, facts, subjects }) {
     const tree = grown(name, opened, subjects);
     const picture = paint(tree, toggle, box.clientWidth || 760);
     replace(box, tree.attributes.length > 0 && attributes(tree), tree.children.length > 0 ? picture : h('p', { class: 'muted' }, t('alone')), tree.left > 0 && h('p', { class: 'muted small' }, t('ego.left', { count: tree.left })), tree.children.length > 0 && h('p', { class: 'hint' }, t('ego.hint')));
-    if (focused) picture.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    if (!focused) return;
+    picture.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    // What a narrow picture opens stands to the right.
+    if (opened.has(focused)) picture.scrollLeft = picture.scrollWidth;
   }
 
   draw();
@@ -113,7 +116,8 @@ function paint(tree, toggle, width) {
   }
   const height = Math.max(...high, 2) * LINE + 16;
   const middle = Math.min(wide(short(person(tree.name), LONGEST)), 190);
-  const at = { x: narrow ? middle / 2 + 4 : width / 2, y: height / 2 };
+  const x = narrow ? middle / 2 + 4 : width / 2;
+  const at = { x, y: height / 2, left: x - middle / 2, right: x + middle / 2 };
   const lines = [];
   const nodes = [];
   sides.forEach((children, side) => {
@@ -138,15 +142,14 @@ function paint(tree, toggle, width) {
   return h('div', { class: 'ego-box', tabindex: 0, role: 'region', 'aria-label': t('relations') }, fitted(picture, width, height, nodes, at));
 }
 
-// What was opened may stand beyond the edge: then the picture shows a wider part, and can be scrolled.
+// What was opened may stand beyond the edge: then the picture moves aside, or shows a wider part that can be scrolled.
 function fitted(picture, width, height, nodes, at) {
-  const xs = nodes.flatMap((node) => [Number(node.dataset.left), Number(node.dataset.right)]);
-  const [least, most] = [Math.min(0, ...xs) - 4, Math.max(width, ...xs) + 4];
-  if (least < -4 || most > width + 4) {
-    picture.setAttribute('viewBox', `${least} 0 ${most - least} ${height}`);
-    picture.setAttribute('width', most - least);
-  }
-  picture.dataset.middle = at.x;
+  const left = Math.min(at.left, ...nodes.map((node) => Number(node.dataset.left))) - 4;
+  const right = Math.max(at.right, ...nodes.map((node) => Number(node.dataset.right))) + 4;
+  const wide = Math.max(right - left, width);
+  const from = right > width || left < 0 ? Math.min(Math.max(right - wide, 0), left) : 0;
+  picture.setAttribute('viewBox', `${from} 0 ${wide} ${height}`);
+  picture.setAttribute('width', wide);
   return picture;
 }
 

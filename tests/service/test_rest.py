@@ -464,11 +464,13 @@ def test_a_policy_tells_first_and_forgets_then(service: Service, ann: Key):
     long_ago = datetime.now(UTC) - timedelta(days=400)
     [old] = remembered(service, ann, "Ann had a cold.", time=long_ago.isoformat())
     remembered(service, ann, NUTS)
-    told = ask(service, ann, "forget_by", older_than_days=365, dry_run=True)
-    assert (told.ids, told.kept, told.dry_run) == ([old], 1, True)
+    told = ended(service, ann, ask(service, ann, "forget_by", older_than_days=365, dry_run=True)).result
+    assert told is not None
+    assert told == {"reasons": {old: "it is 400 days old"}, "kept": 1, "dry_run": True}
     assert service.log.entries().items == []
-    assert ask(service, ann, "forget_by", older_than_days=365).ids == [old]
-    assert service.log.entries().items[0].targets == (old,)
+    done = ended(service, ann, ask(service, ann, "forget_by", older_than_days=365)).result
+    assert done == {**told, "dry_run": False}
+    assert service.log.entries().items[0].action == "forget_by"
     assert ask(service, ann, "count").count == 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -55,6 +55,7 @@ from memwell.values import (
 )
 
 _MAY_BE_OVER = AnyOf((Where((KEY, "status"), "eq", FORGOTTEN), Where((KEY, "expires"), "exists")))
+_HAS_EVIDENCE = Where((KEY, "evidence"), "exists")
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,6 +355,13 @@ def erased_key(message: str) -> str:
     return _ERASED_MESSAGE + blake2b(message.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
+class _Resting(NamedTuple):
+    """What a memory rests on: which other memories, and whether it was derived from them."""
+
+    others: frozenset[str]
+    derived: bool
+
+
 class Eraser(MemoryBase):
     """Erases memories and everything derived from them."""
 
@@ -396,10 +404,12 @@ class Eraser(MemoryBase):
         """Erase what ``find`` finds inside the transaction; nothing is removed when it raises."""
         with self.backend.transaction():
             records = {record.id: record for record in find()}
-            derived = self._derived(set(records))
+            resting = self._resting()
+            wanted = _derived(resting, set(records))
+            derived = {record.id: record for record in self.backend.index.get(self.space, sorted(wanted))}
             gone = {**records, **derived}
             ids = list(gone)
-            self._unlink(set(ids))
+            self._unlink(resting, set(ids))
             every = [*gone.values(), *(version.record for id_ in ids for version in self._versions(id_))]
             blobs = self._drop_attached(gone, every)
             erased = self.indexer.facts.erase(self._sources(gone.values()))
@@ -451,19 +461,20 @@ class Eraser(MemoryBase):
         space = blobs_space(self.space)
         return sum(self.backend.blobs.delete(space, digest) for digest in sorted(named - named_blobs(others)))
 
-    def _derived(self, ids: set[str]) -> dict[str, Record]:
-        """Memories derived from these, and those derived from them in turn."""
-        made = {
-            record.id: record
-            for record in self._all()
-            if record.id not in ids and traits_of(record).trust == "derived" and _rests_on(record, ids)
-        }
-        return {**made, **self._derived(ids | set(made))} if made else {}
+    def _resting(self) -> dict[str, _Resting]:
+        """The memories that rest on other memories, by id. One reading of those with evidence, which few are."""
+        found: dict[str, _Resting] = {}
+        for record in self._all(_HAS_EVIDENCE):
+            traits = traits_of(record)
+            others = frozenset(one.record for one in traits.evidence if one.record)
+            if others:
+                found[record.id] = _Resting(others, traits.trust == "derived")
+        return found
 
-    def _unlink(self, ids: set[str]) -> None:
+    def _unlink(self, resting: Mapping[str, _Resting], ids: set[str]) -> None:
         """Remove erased memories from the evidence of those that stay."""
-        named = [record for record in self._all() if record.id not in ids and _rests_on(record, ids)]
-        for record in named:
+        named = [id_ for id_, one in resting.items() if id_ not in ids and not ids.isdisjoint(one.others)]
+        for record in self.backend.index.get(self.space, named):
             traits = traits_of(record)
             evidence = tuple(one for one in traits.evidence if one.record not in ids)
             kept = replace(traits, evidence=evidence)
@@ -511,5 +522,7 @@ class Eraser(MemoryBase):
     apurge = asyncify(purge)
 
 
-def _rests_on(record: Record, ids: set[str]) -> bool:
-    return any(evidence.record in ids for evidence in traits_of(record).evidence)
+def _derived(resting: Mapping[str, _Resting], ids: set[str]) -> set[str]:
+    """The memories derived from these, and those derived from them in turn."""
+    made = {id_ for id_, one in resting.items() if one.derived and id_ not in ids and not ids.isdisjoint(one.others)}
+    return made | _derived(resting, ids | made) if made else made

@@ -34,7 +34,7 @@ from memwell.knowledge.shelf import checked_metadata
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.audit import Action, AuditProblem, AuditReport, Repaired, reason_of
 from memwell.longterm.base import utc_now
-from memwell.longterm.changing import Erased, Forgetting, Forgotten
+from memwell.longterm.changing import Erased, Forgetting
 from memwell.longterm.journal import PendingWork
 from memwell.longterm.media import MediaItem
 from memwell.longterm.profiles import LANGUAGES
@@ -460,10 +460,23 @@ def _memories(call: Call, asked: Any) -> Page[Recalled]:
 
 
 @handles("forget_by")
-def _forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
+def _start_forgetting(call: Call, asked: table.ForgetBy) -> Job:
     if asked == table.ForgetBy(dry_run=asked.dry_run):
         raise InvalidInput("a policy needs at least one condition, or it would forget everything")
-    policy = Forgetting(
+    _policy(asked)
+    if not asked.dry_run:
+        call.log()
+    return call.service.jobs.repeat(call.memory, call.route.name, asked)
+
+
+@repeated("forget_by", table.ForgetBy)
+def _forget_by(memory: Engine, asked: table.ForgetBy) -> Work:
+    return lambda report: _as_result(memory.forget_by(_policy(asked), dry_run=asked.dry_run))
+
+
+def _policy(asked: table.ForgetBy) -> Forgetting:
+    """Raises ``InvalidInput`` for a value that breaks a rule."""
+    return Forgetting(
         importance_below=asked.importance_below,
         older_than=None if asked.older_than_days is None else timedelta(days=asked.older_than_days),
         unused=asked.unused,
@@ -471,10 +484,6 @@ def _forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
         where=asked.where,
         most=asked.most,
     )
-    done = call.memory.forget_by(policy, dry_run=asked.dry_run)
-    if not done.dry_run:
-        call.note(table.noted_ids(done.ids))
-    return done
 
 
 @handles("erase")

@@ -202,6 +202,11 @@ def test_a_hit_is_one_line_with_one_bar_on_a_scale_for_all(visit: Begin, desk: s
     old = here.page.locator("tr.hit.old[data-id=old-home]")
     assert "Lisbon" in old.locator(".newer").inner_text()
     assert old.locator(".newer").get_attribute("href") == "#/memories/new-home"
+    old.locator(".text").click()
+    here.page.wait_for_selector("dialog .why >> text=“I moved to Lisbon.”")
+    assert "new-home" not in here.page.inner_text("dialog .why")
+    here.page.keyboard.press("Escape")
+    here.page.wait_for_selector("dialog", state="detached")
     here.page.locator("tr.hit[data-id=new-home] .c-said").click()
     here.page.wait_for_selector("dialog .signals.parts")
     here.page.keyboard.press("Escape")
@@ -219,3 +224,20 @@ def test_the_cut_off_is_seen_with_what_lies_below_it(visit: Begin, desk: str) ->
     assert here.page.locator("tr.hit:not(.faint)").count() == 0
     assert here.page.locator("tr.cut + tr.hit.faint").count() == 1
     assert "0.5%" in here.page.inner_text("tr.cut")
+
+
+def test_a_phone_shows_rows_first_and_filters_when_they_are_asked_for(visit: Begin, desk: str) -> None:
+    """And who said what answers a question."""
+    here = visit(width=390)
+    # With a question the values of the fields are there, too.
+    here.enter("/memories?speaker=Cleo&q=where+does+Cleo+live", key=desk)
+    assert here.page.locator("details[data-field=speaker]").is_hidden()
+    assert here.page.inner_text(".all-filters").split() == ["Filters", "(1)"]
+    first = here.page.locator("tr.hit").first
+    assert first.bounding_box()["y"] < 400
+    assert first.locator(".c-speaker").is_visible()
+    assert first.locator(".c-speaker").inner_text() == "Cleo"
+    here.page.click(".all-filters")
+    assert here.page.locator("details[data-field=speaker]").is_visible()
+    assert here.page.locator("details[data-field=session]").is_visible()
+    assert here.page.get_attribute(".all-filters", "aria-expanded") == "true"

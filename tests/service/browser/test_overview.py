@@ -70,7 +70,7 @@ def test_a_contradiction_and_a_failed_job_are_told_in_words(visit: Begin, seen: 
     clash = here.page.locator("[data-need=contradictions] li", has_text="4 June 1991")
     clash.get_by_text("“My birthday is on 3 May 1990.”").wait_for()
     assert "Dora" in clash.inner_text()
-    assert "the disk of the export is full" in here.page.inner_text("[data-need=jobs]")
+    assert "Export: the disk of the export is full" in here.page.inner_text("[data-need=jobs]")
 
 
 def test_what_a_person_asks_on_the_page_is_not_counted_as_an_answer(visit: Begin, seen: str) -> None:
@@ -105,3 +105,27 @@ def test_a_chart_joins_no_points_across_a_gap(visit: Begin) -> None:
         }"""
     )
     assert drawn == [[3, 2], 1]
+
+
+def test_the_steps_of_a_chart_are_round_and_no_share_is_above_the_whole(visit: Begin) -> None:
+    here = visit()
+    here.enter("/overview")
+    steps = here.page.evaluate(
+        """async () => {
+          const { trend } = await import(document.querySelector('script[type=module]').src.replace('app.js', 'chart.js'));
+          const stop = new AbortController();
+          const shown = (values, more) => {
+            const made = trend({ title: 'x', quiet: '', signal: stop.signal });
+            document.body.append(made.node);
+            const series = [{ name: 'a', colour: '--c1', write: String, values, ...more }];
+            made.update({ span: '1h', times: values.map((_, at) => 1e9 + 60 * at), series });
+            const told = [...made.node.querySelectorAll('.tick[text-anchor=end]')].map(tick => Number(tick.textContent));
+            made.node.remove();
+            return told;
+          };
+          const counts = { bars: 1, told: 'sum' };
+          const shares = { limit: 1 };
+          return [...[[1, 0], [8, 3], [17]].map(few => shown(few, counts)), shown([1, 0.4], shares), shown([0.93], shares)];
+        }"""
+    )
+    assert steps == [[0, 1, 2, 3, 4], [0, 5, 10], [0, 5, 10, 15, 20], [0, 0.5, 1], [0, 0.5, 1]]

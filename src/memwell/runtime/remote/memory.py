@@ -401,7 +401,7 @@ class RemoteMemory(Closing, Remote):
             most=policy.most,
             dry_run=dry_run,
         )
-        return self._connection.call("forget_by", asked)
+        return result_of(finished(self._connection, self._connection.call("forget_by", asked)), Forgotten)
 
     def erase(self, ids: str | Iterable[str], *, wait: bool = False) -> Erased:
         """As ``Engine.erase``."""

@@ -16,7 +16,7 @@ from memwell.history import History
 from memwell.knowledge.documents import Document, Found
 from memwell.knowledge.handle import Knowledge
 from memwell.longterm.base import MemoryVersion
-from memwell.longterm.changing import Erased, Forgotten
+from memwell.longterm.changing import Erased
 from memwell.longterm.facts import Clash, Fact, FactEdge, Facts
 from memwell.longterm.media import MediaItem, MediaMemory
 from memwell.longterm.recall import Recalled
@@ -398,8 +398,8 @@ _MEMORIES = (
          takes=("Forget", "Which memories to forget, and why. Each can be restored until the retention time is "
                 "over."), notes=_ids, **_CHANGES),
     _row("forget_by", "POST /v1/forget-by", None,
-         "Forget what a policy names, or tell what it would forget. A policy without any condition is refused.",
-         takes=ForgetBy, gives=Forgotten, logged=True),
+         "Forget what a policy names, or tell what it would forget, as a job: it reads all memories. A policy without any "
+         "condition is refused at once.", takes=ForgetBy, logged=True, **_JOB),
     _row("erase", "POST /v1/erase", None,
          "Remove memories for good: by id, by a filter, or all of them with all documents. Raises ``InvalidInput`` "
          "unless it is one of these.", takes=Erase, gives=Erased, logged=True, **_ERASES),

@@ -5,7 +5,6 @@ import { h, replace, svg } from './parts.js';
 const LEFT = 52;
 const FOOT = 20;
 const TOP = 8;
-const TICKS = 3;
 const WIDE = 88; // The room of the name of a moment.
 const MOST_BAR = 22;
 
@@ -55,7 +54,7 @@ function drawn(plot, legend, told) {
   const step = (width - LEFT) / Math.max(times.length, 1);
   const x = (at) => LEFT + (at + 0.5) * step;
   const scales = new Map(series.map((one) => [one, one.own ? highest([one]) : highest(series.filter((other) => !other.own))]));
-  const y = (one) => (value) => height - FOOT - (value / scales.get(one)) * (height - FOOT - TOP);
+  const y = (one) => (value) => height - FOOT - (value / scales.get(one).most) * (height - FOOT - TOP);
   const cursor = svg('line', { class: 'cursor', y1: TOP, y2: height - FOOT, visibility: 'hidden' });
   const picture = svg(
     'svg',
@@ -76,15 +75,22 @@ function drawn(plot, legend, told) {
   return picture;
 }
 
-// A round number above all values.
+// A round number above all values, and how many equal steps of it are round too.
+const ROUND = [[1, 2], [1.5, 3], [2, 4], [3, 3], [4, 4], [6, 3], [8, 4], [10, 2]];
+
 function highest(series) {
   const most = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0) || 1;
-  const size = 10 ** Math.floor(Math.log10(most));
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * size).find((round) => round >= most * 1.02) ?? 10 * size;
+  const limit = Math.min(...series.map((one) => one.limit ?? Infinity));
+  // What is counted has no halves.
+  const least = series.every((one) => one.told) ? 4 : 0;
+  const above = Math.max(Math.min(most * 1.02, limit), least);
+  const size = 10 ** Math.floor(Math.log10(above));
+  const [times, steps] = ROUND.find(([round]) => round * size >= above) ?? ROUND.at(-1);
+  return { most: times * size, steps };
 }
 
-function grid(first, most, y, width) {
-  return Array.from({ length: TICKS + 1 }, (_, at) => (most * at) / TICKS).map((value) => [
+function grid(first, { most, steps }, y, width) {
+  return Array.from({ length: steps + 1 }, (_, at) => (most * at) / steps).map((value) => [
     svg('line', { class: 'grid', x1: LEFT, x2: width, y1: y(value), y2: y(value) }),
     svg('text', { class: 'tick', x: LEFT - 6, y: y(value) + 4, 'text-anchor': 'end' }, first.write(value)),
   ]);

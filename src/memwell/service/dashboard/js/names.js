@@ -10,6 +10,7 @@ const known = (group, name) => (`${group}.${name}` in words.en ? t(`${group}.${n
 
 export const kindName = (kind) => known('kind', kind);
 export const speakerName = (speaker) => known('speaker', speaker);
+export const actionName = (action) => known('action', action);
 export const trustName = (trust) => known('trust', trust);
 
 // The other way: what somebody typed as a kind, in either language.

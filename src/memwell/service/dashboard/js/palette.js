@@ -16,7 +16,10 @@ export function palette({ app, speak }) {
 
   function draw() {
     const said = input.value.trim().toLowerCase();
+    // What begins with the letters comes before what holds them, and that before what holds them inside of a word.
+    const rank = ({ name }) => (name.toLowerCase().startsWith(said) ? 0 : name.toLowerCase().includes(` ${said}`) ? 1 : 2);
     fits = entries.filter((one) => one.name.toLowerCase().includes(said));
+    if (said) fits.sort((one, other) => rank(one) - rank(other));
     if (said) fits = [...fits.slice(0, SHOWN), { name: t('palette.ask', { text: input.value.trim() }), icon: 'search', work: () => app.go('memories', { q: input.value.trim() }) }];
     at = Math.min(at, fits.length - 1);
     replace(list, fits.slice(0, SHOWN + 1).map((one, place) => h('li', { role: 'option', id: `palette-${place}`, 'aria-selected': String(place === at), onclick: () => choose(one), translate: one.own ? 'no' : null }, icon(one.icon, 16), h('span', {}, one.name))));
@@ -31,6 +34,8 @@ export function palette({ app, speak }) {
 
   input.addEventListener('input', () => ((at = 0), draw()));
   input.addEventListener('keydown', (event) => {
+    // A browser only empties a search box.
+    if (event.key === 'Escape') (event.preventDefault(), shown.close());
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (by) (event.preventDefault(), (at = (at + by + fits.length) % fits.length), draw());
     if (event.key === 'Enter') (event.preventDefault(), choose(fits[at]));
@@ -38,6 +43,7 @@ export function palette({ app, speak }) {
   const shown = dialog({ title: t('palette'), kind: 'modal palette', closing: t('close') }, input, list);
   draw();
   input.focus();
+  addEventListener('hashchange', () => shown.close(), { once: true });
   // The names come when they come.
   app.api.get('/v1/profiles', {}, app.signal).then(({ items: subjects }) => {
     entries.push(...subjects.map(({ name }) => ({ name, icon: 'person', own: true, work: () => app.go(`people/${encodeURIComponent(name)}`) })));

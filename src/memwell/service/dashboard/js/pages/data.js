@@ -5,6 +5,7 @@ import { speaking } from '../language.js';
 import { badge, busy, button, choice, field, h, notice, replace, skeleton, table } from '../parts.js';
 import { dropZone, far, followed, line, sent } from '../jobs.js';
 import { own, progress, save } from '../more.js';
+import { actionName } from '../names.js';
 import { copyButton, problem } from '../shell.js';
 import words from '../words/audit.js';
 
@@ -102,8 +103,7 @@ function listed(app, all) {
   const rows = all.map((job) => {
     const get = job.file && job.status === 'done' && button({ label: t('job.get'), icon: 'download', small: true });
     if (get) get.addEventListener('click', () => busy(get, () => fetched(app, job)).catch(app.failed));
-    const name = `action.${job.action}` in words.en ? t(`action.${job.action}`) : job.action;
-    return [name, badge(t(`status.${job.status}`), job.status === 'failed' ? 'bad' : job.status === 'done' ? 'accent' : ''), h('time', { datetime: job.created, title: format.dateTime(job.created, true) }, format.ago(job.created)), job.problem ? own(job.problem.detail || job.problem.title) : get || ''];
+    return [actionName(job.action), badge(t(`status.${job.status}`), job.status === 'failed' ? 'bad' : job.status === 'done' ? 'accent' : ''), h('time', { datetime: job.created, title: format.dateTime(job.created, true) }, format.ago(job.created)), job.problem ? own(job.problem.detail || job.problem.title) : get || ''];
   });
-  return table([t('job.what'), t('job.status'), t('job.when'), ''], rows, { label: t('jobs') });
+  return table([t('job.what'), t('job.status'), t('job.when'), ''], rows, { label: t('jobs'), classes: 'cards' });
 }

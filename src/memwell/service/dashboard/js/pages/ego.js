@@ -9,7 +9,7 @@ const t = speaking(words);
 const MOST = 30;
 const LINE = 34;
 const HIGH = 24;
-const GAP = 132;
+const GAP = 140;
 const PHONE = 620;
 const LONGEST = 22;
 // Relations whose value is the name of somebody or something.
@@ -36,7 +36,10 @@ export function egoGraph({ app, name, facts, subjects }) {
     const tree = grown(name, opened, subjects);
     const picture = paint(tree, toggle, box.clientWidth || 760);
     replace(box, tree.attributes.length > 0 && attributes(tree), tree.children.length > 0 ? picture : h('p', { class: 'muted' }, t('alone')), tree.left > 0 && h('p', { class: 'muted small' }, t('ego.left', { count: tree.left })), tree.children.length > 0 && h('p', { class: 'hint' }, t('ego.hint')));
-    if (focused) picture.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    if (!focused) return;
+    picture.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    // What a narrow picture opens stands to the right.
+    if (opened.has(focused)) picture.scrollLeft = picture.scrollWidth;
   }
 
   draw();
@@ -75,8 +78,8 @@ function around(name, opened, subjects, seen, budget) {
       continue;
     }
     const node = near.get(keyOf(other)) ?? { name: other, key: keyOf(other), labels: [], children: [] };
-    const label = outwards ? `${relation(fact.relation)} →` : `← ${relation(fact.relation)}`;
-    if (!node.labels.includes(label)) node.labels.push(label);
+    const label = { how: relation(fact.relation), outwards };
+    if (!node.labels.some((one) => one.how === label.how && one.outwards === outwards)) node.labels.push(label);
     near.set(node.key, node);
   }
   const children = [];
@@ -93,8 +96,13 @@ function around(name, opened, subjects, seen, budget) {
   return { name, key, attributes: [...literal], children };
 }
 
+// The arrow points along the relation: away from the middle, or to it.
+function told({ how, outwards }, way = 1) {
+  return way > 0 === outwards ? `${how} →` : `← ${how}`;
+}
+
 const rowsOf = (node) => Math.max(1, node.children.length);
-const wide = (text) => [...text].reduce((sum, sign) => sum + (/\p{Script=Han}/u.test(sign) ? 13 : 7.2), 22);
+const wide = (text, each = 7.2) => [...text].reduce((sum, sign) => sum + (/\p{Script=Han}/u.test(sign) ? 1.8 * each : each), 22);
 
 function paint(tree, toggle, width) {
   const narrow = width < PHONE;
@@ -108,7 +116,8 @@ function paint(tree, toggle, width) {
   }
   const height = Math.max(...high, 2) * LINE + 16;
   const middle = Math.min(wide(short(person(tree.name), LONGEST)), 190);
-  const at = { x: narrow ? middle / 2 + 4 : width / 2, y: height / 2 };
+  const x = narrow ? middle / 2 + 4 : width / 2;
+  const at = { x, y: height / 2, left: x - middle / 2, right: x + middle / 2 };
   const lines = [];
   const nodes = [];
   sides.forEach((children, side) => {
@@ -133,25 +142,26 @@ function paint(tree, toggle, width) {
   return h('div', { class: 'ego-box', tabindex: 0, role: 'region', 'aria-label': t('relations') }, fitted(picture, width, height, nodes, at));
 }
 
-// What was opened may stand beyond the edge: then the picture shows a wider part, and can be scrolled.
+// What was opened may stand beyond the edge: then the picture moves aside, or shows a wider part that can be scrolled.
 function fitted(picture, width, height, nodes, at) {
-  const xs = nodes.flatMap((node) => [Number(node.dataset.left), Number(node.dataset.right)]);
-  const [least, most] = [Math.min(0, ...xs) - 4, Math.max(width, ...xs) + 4];
-  if (least < -4 || most > width + 4) {
-    picture.setAttribute('viewBox', `${least} 0 ${most - least} ${height}`);
-    picture.setAttribute('width', most - least);
-  }
-  picture.dataset.middle = at.x;
+  const left = Math.min(at.left, ...nodes.map((node) => Number(node.dataset.left))) - 4;
+  const right = Math.max(at.right, ...nodes.map((node) => Number(node.dataset.right))) + 4;
+  const wide = Math.max(right - left, width);
+  const from = right > width || left < 0 ? Math.min(Math.max(right - wide, 0), left) : 0;
+  picture.setAttribute('viewBox', `${from} 0 ${wide} ${height}`);
+  picture.setAttribute('width', wide);
   return picture;
 }
+
+const saidOf = (node) => node.labels.map((label) => told(label)).join(', ');
 
 function pill(node, at, way, toggle, width) {
   const left = way > 0 ? at.x : at.x - width;
   const name = person(node.name);
-  const body = [svg('title', {}, `${node.labels.join(', ')} ${name}`), svg('rect', { x: left, y: at.y - HIGH / 2, width, height: HIGH, rx: 8 }), svg('text', { x: left + width / 2, y: at.y + 4.5, translate: 'no' }, short(name, LONGEST))];
+  const body = [svg('title', {}, `${saidOf(node)} ${name}`), svg('rect', { x: left, y: at.y - HIGH / 2, width, height: HIGH, rx: 8 }), svg('text', { x: left + width / 2, y: at.y + 4.5, translate: 'no' }, short(name, LONGEST))];
   const data = { key: node.key, name: node.name, left, right: left + width };
   if (!toggle) return svg('a', { class: 'ego-node', href: `#/people/${encodeURIComponent(node.name)}`, 'aria-label': name, data }, body);
-  const made = svg('g', { class: `ego-node${node.open ? ' open' : ''}`, role: 'button', tabindex: 0, 'aria-expanded': String(Boolean(node.open)), 'aria-label': t('ego.node', { name, how: node.labels.join(', ') }), data }, body);
+  const made = svg('g', { class: `ego-node${node.open ? ' open' : ''}`, role: 'button', tabindex: 0, 'aria-expanded': String(Boolean(node.open)), 'aria-label': t('ego.node', { name, how: saidOf(node) }), data }, body);
   made.addEventListener('click', () => toggle(node));
   made.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' || event.key === ' ') (event.preventDefault(), toggle(node));
@@ -162,10 +172,13 @@ function pill(node, at, way, toggle, width) {
 }
 
 function edge(from, to, labels, way) {
-  const bend = (to.x - from.x) / 2;
-  const path = svg('path', { class: 'edge', d: `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${from.x + bend} ${to.y} ${to.x} ${to.y}` });
-  // The name of a line stands beside its end, where lines do not cross.
-  const text = svg('text', { class: 'edge-name', x: to.x - way * 6, y: to.y - 4, 'text-anchor': way > 0 ? 'end' : 'start' }, short(labels[0], 20), labels.length > 1 && ` +${labels.length - 1}`);
-  return svg('g', { class: 'link' }, svg('title', {}, labels.join(', ')), path, text);
+  const all = labels.map((label) => told(label, way));
+  const name = short(all[0], 20) + (all.length > 1 ? ` +${all.length - 1}` : '');
+  // The name of a line stands above its end, where lines do not cross; so far the line is level.
+  const level = to.x - way * Math.min(wide(name, 6.2) - 10, Math.abs(to.x - from.x) - 24);
+  const bend = (level - from.x) / 2;
+  const path = svg('path', { class: 'edge', d: `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${from.x + bend} ${to.y} ${level} ${to.y}H${to.x}` });
+  const text = svg('text', { class: 'edge-name', x: to.x - way * 6, y: to.y - 4, 'text-anchor': way > 0 ? 'end' : 'start' }, name);
+  return svg('g', { class: 'link' }, svg('title', {}, all.join(', ')), path, text);
 }
 

@@ -1,7 +1,7 @@
 // What narrows the table of memories: the values of their fields, each with how many have it, and a range of days.
 import * as format from '../format.js';
 import { speaking } from '../language.js';
-import { h, replace } from '../parts.js';
+import { h, icon, replace } from '../parts.js';
 import { own } from '../more.js';
 import { kindName, speakerName } from '../names.js';
 import words from '../words/memories.js';
@@ -51,14 +51,18 @@ export function narrowedRecall(query) {
   return found;
 }
 
-// { node, take(query, facets) }: `onchange` is given what changes in the address.
+// { node, take(query, facets), known() }: `onchange` is given what changes in the address.
 export function filterBar({ onchange }) {
   const menus = h('div', { class: 'menus' });
   const day = (name) => h('input', { type: 'date', 'aria-label': t(name), title: t(name), onchange: (event) => onchange({ [name]: event.target.value }) });
   const [since, until] = [day('since'), day('until')];
   const moment = h('input', { type: 'datetime-local', 'aria-label': t('as_of'), title: t('as_of.hint'), onchange: (event) => onchange({ as_of: event.target.value }) });
   const asOf = h('label', { class: 'as-of', hidden: true }, h('span', { class: 'muted small' }, t('as_of')), moment);
-  const node = h('div', { class: 'facets', role: 'group', 'aria-label': t('filters') }, menus, h('div', { class: 'days' }, since, h('span', { class: 'muted', 'aria-hidden': 'true' }, '–'), until), asOf);
+  // On a phone they take the room of the rows, so they are shown when they are asked for.
+  const many = h('span', { class: 'number' });
+  const shown = h('button', { type: 'button', class: 'button small all-filters', 'aria-expanded': 'false' }, icon('filter', 16), t('filters'), many);
+  shown.addEventListener('click', () => shown.setAttribute('aria-expanded', String(node.classList.toggle('all'))));
+  const node = h('div', { class: 'facets', role: 'group', 'aria-label': t('filters') }, shown, menus, h('div', { class: 'days' }, since, h('span', { class: 'muted', 'aria-hidden': 'true' }, '–'), until), asOf);
   let known = [];
   // One menu is open at a time, and a click beside it closes it.
   node.addEventListener('toggle', (event) => event.target.open && node.querySelectorAll('details[open]').forEach((one) => one !== event.target && (one.open = false)), true);
@@ -92,6 +96,8 @@ export function filterBar({ onchange }) {
     since.value = query.get('since') ?? '';
     until.value = query.get('until') ?? '';
     moment.value = query.get('as_of') ?? '';
+    const used = [...query.keys()].filter((name) => NARROWING.test(name) || name === 'as_of').length;
+    many.textContent = used ? ` (${used})` : '';
     asOf.hidden = !query.get('q');
     node.hidden = query.get('tab') === 'forgotten';
     const fields = new Set(known.map((one) => one.field));
@@ -102,7 +108,7 @@ export function filterBar({ onchange }) {
     if (focused) [...menus.querySelectorAll(`details[data-field="${CSS.escape(focused[0])}"] input`)].find((one) => one.value === focused[1])?.focus();
   }
 
-  return { node, take };
+  return { node, take, known: () => known.length > 0 };
 }
 
 function fieldName(field) {

@@ -66,7 +66,7 @@ export function show(root, app, where) {
     state.known.clear();
     chosen.clear();
     try {
-      if (state.query.get('q')) await recalled({ app: now, list, count, query: state.query, known: state.known });
+      if (state.query.get('q')) await Promise.all([recalled({ app: now, list, count, query: state.query, known: state.known }), counted(now)]);
       else if (state.query.get('tab') === 'forgotten') await forgotten(now);
       else await browsed(now);
     } catch (error) {
@@ -74,6 +74,13 @@ export function show(root, app, where) {
       return;
     }
     refocus();
+  }
+
+  // Who comes with a question has not seen the table, which counts the values of the fields.
+  async function counted(now) {
+    if (filters.known()) return;
+    const { facets } = await app.api.get('/v1/browse', { limit: 1, facets: 'true' }, now.signal);
+    filters.take(state.query, facets);
   }
 
   async function browsed(now, offset = 0) {

@@ -3,6 +3,7 @@ import { path } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, busy, button, dialog, field, h, icon, notice, replace, skeleton } from '../parts.js';
+import { short } from '../more.js';
 import { kindName, shortId, speakerName, trustName } from '../names.js';
 import { problem, t as shellT } from '../shell.js';
 import { signalBars } from '../signals.js';
@@ -57,6 +58,15 @@ export function openMemory(app, id, { forgotten = null, hit = null, onchange = (
     );
   }
 
+  // The reasons in words; what replaced it is told by its text, and leads there.
+  function whyOf({ why, superseded_by: newer }) {
+    if (!newer || !why.includes(newer)) return why;
+    const link = h('a', { class: 'newer', href: `#/memories/${encodeURIComponent(newer)}`, translate: 'no' }, newer);
+    app.api.get(path`/v1/memories/${newer}`, {}, app.signal).then((found) => (link.textContent = `“${short(found.text, 80)}”`), () => {});
+    const [before, after] = why.split(newer);
+    return [before, link, after];
+  }
+
   function fill(memory, versions) {
     replace(
       body,
@@ -65,7 +75,7 @@ export function openMemory(app, id, { forgotten = null, hit = null, onchange = (
       app.lacking('write'),
       details(memory),
       memory.evidence?.length > 0 && section(t('evidence'), evidence(memory.evidence)),
-      hit && section(t('why'), h('p', { class: 'why' }, hit.why), signalBars(hit.signals, hit)),
+      hit && section(t('why'), h('p', { class: 'why' }, whyOf(hit)), signalBars(hit.signals, hit)),
       Object.keys(memory.metadata ?? {}).length > 0 && section(t('metadata'), h('pre', { class: 'code' }, JSON.stringify(memory.metadata, null, 2))),
       section(t('versions'), undoing(memory, versions), history(memory, versions)),
       hiddenUpTo(memory, versions) >= 0 && notice('warn', h('p', {}, t('secret.kept'))),

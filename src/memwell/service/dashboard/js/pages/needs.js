@@ -3,6 +3,7 @@ import { path } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, h, replace, skeleton } from '../parts.js';
+import { actionName } from '../names.js';
 import words from '../words/overview.js';
 
 const t = speaking(words);
@@ -68,7 +69,7 @@ function side(app, fact, which) {
 }
 
 function failedJobs(jobs) {
-  return need('jobs', format.number(jobs.length), t('needs.jobs', { count: jobs.length }), h('ul', { class: 'lines' }, jobs.slice(0, SHOWN).map((job) => h('li', {}, h('time', { class: 'muted small', datetime: job.updated }, format.ago(job.updated)), h('a', { href: '#/settings' }, h('span', { translate: 'no' }, job.action), ': ', h('span', { translate: 'no' }, job.problem?.detail || job.problem?.title || ''))))));
+  return need('jobs', format.number(jobs.length), t('needs.jobs', { count: jobs.length }), h('ul', { class: 'lines' }, jobs.slice(0, SHOWN).map((job) => h('li', {}, h('time', { class: 'muted small', datetime: job.updated }, format.ago(job.updated)), h('a', { href: '#/settings' }, actionName(job.action), ': ', h('span', { translate: 'no' }, job.problem?.detail || job.problem?.title || ''))))));
 }
 
 function pendingNote({ queue = {} }) {

@@ -197,7 +197,7 @@ function trendsOf(points) {
   return {
     memories: [line('memories', '--c1', format.compact, { area: true, told: 'last' }), line('writes', '--c5', format.compact, { own: true, bars: 1, told: 'sum' })],
     activity: [line('recalls', '--c3', format.compact, { bars: -1, told: 'sum' }), line('empty', '--c2', format.compact, { bars: 1, told: 'sum' }), line('errors', '--c6', format.compact, { thin: true, told: 'sum' })],
-    quality: [line('relevance', '--c1', (share) => format.percent(share))],
+    quality: [line('relevance', '--c1', (share) => format.percent(share), { limit: 1 })],
     latency: [line('recall_p95', '--c3', format.duration), line('recall_p50', '--c3', format.duration, { thin: true }), line('write_p95', '--c1', format.duration), line('write_p50', '--c1', format.duration, { thin: true })],
   };
 }

@@ -240,7 +240,7 @@ function prompts(app, facts) {
     const { items: receipts } = await app.api.get('/v1/receipts', { limit: RECEIPTS }, app.signal);
     const used = receipts.map((receipt) => [receipt, (receipt.entered ?? []).filter((one) => one.kind === 'memory' && ids.has(one.id)).map((one) => one.id)]).filter(([, all]) => all.length);
     if (!used.length) return void replace(box, h('p', { class: 'muted' }, t('prompts.none')));
-    replace(box, table(['prompt', 'tokens', 'thread', 'memories.used'].map((key) => t(key)), used.slice(0, 20).map(([receipt, all]) => [receipt.now ? h('time', { datetime: receipt.now, title: format.dateTime(receipt.now, true) }, format.ago(receipt.now)) : receipt.id, format.number(receipt.tokens), own(receipt.thread ?? ''), evidence(app, all)]), { label: t('prompts') }));
+    replace(box, table(['prompt', 'tokens', 'thread', 'memories.used'].map((key) => t(key)), used.slice(0, 20).map(([receipt, all]) => [receipt.now ? h('time', { datetime: receipt.now, title: format.dateTime(receipt.now, true) }, format.ago(receipt.now)) : receipt.id, format.number(receipt.tokens), own(receipt.thread ?? ''), evidence(app, all)]), { label: t('prompts'), classes: 'cards' }));
   };
   tell().catch((error) => error.name !== 'AbortError' && replace(box, problem(error)));
   return h('section', { class: 'card stack', data: { part: 'prompts' } }, h('h3', {}, t('prompts')), box);

@@ -37,7 +37,7 @@ export async function recalled({ app, list, count, query, known }) {
         h(
           'table',
           { class: 'dense hits-table', 'aria-label': t('title') },
-          h('thead', {}, h('tr', {}, [['bar', 'score.head'], ['text', 'text'], ['speaker', 'speaker'], ['said', 'said'], ['votes', 'useful']].map(([column, name]) => h('th', { scope: 'col', class: `c-${column}` }, t(name))))),
+          h('thead', {}, h('tr', {}, [['bar', 'score.head'], ['text', 'text'], ['speaker', 'speaker'], ['said', 'said'], ['votes', 'useful']].map(([column, name]) => h('th', { scope: 'col', class: `c-${column}` }, column === 'bar' && [h('span', { class: 'score' }, t('relevance.head')), ' '], t(name))))),
           h('tbody', {}, above, below.length > 0 && cutOff(), below),
         ),
       ),

@@ -18,7 +18,7 @@ from memwell.filters import Filter
 from memwell.longterm.changing import Erased, Forgetting
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.memory import Memory
-from memwell.longterm.traits import blobs_space, features_space, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import Evidence, blobs_space, features_space, own_metadata, traits_of, with_traits
 from memwell.models.ports import Floats
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record
@@ -48,6 +48,28 @@ def holds(memory: Memory, digest: str) -> bool:
     except NotFound:
         return False
     return True
+
+
+def test_an_erasure_reads_only_what_rests_on_others(memory: Memory, monkeypatch: pytest.MonkeyPatch):
+    """However many memories there are; what was derived goes too, and what stays no longer names what is gone."""
+    erased, other = (memory.remember(text).id for text in ("I like tea.", "I like cake."))
+    derived = memory.remember("Likes tea.", trust="derived", evidence=[Evidence(record=erased)]).id
+    further = memory.remember("Likes hot drinks.", trust="derived", evidence=[Evidence(record=derived)]).id
+    said = memory.remember("They like tea and cake.", evidence=[Evidence(record=erased), Evidence(record=other)]).id
+    memory.remember([f"Note {number}." for number in range(50)])
+    memory.catch_up()
+    read: list[str] = []
+    index, scan = memory.backend.index, memory.backend.index.scan
+
+    def scanned(*given: Any, **options: Any) -> Any:
+        page = scan(*given, **options)
+        read.extend(one.id for one in page.items)
+        return page
+
+    monkeypatch.setattr(index, "scan", scanned)
+    assert memory.erase(erased).derived == 2
+    assert sorted(read) == sorted([derived, further, said])
+    assert [one.record for one in traits_of(*index.get(memory.space, [said])).evidence] == [other]
 
 
 def test_a_blob_stays_for_what_a_memory_was_before(memory: Memory):

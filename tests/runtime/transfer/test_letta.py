@@ -12,7 +12,7 @@ from memwell.runtime.opening import open as open_memory
 from memwell.runtime.transfer import detect, import_letta
 
 
-def message(role: str, content: Any, **more: Any) -> dict[str, Any]:
+def message(role: Any, content: Any, **more: Any) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": content, "created_at": "2026-05-01T09:00:00+00:00", **more}
 
 

@@ -17,29 +17,29 @@ RECENT = 8  # How many claims back the last one may be, after those of one claus
 _NO_RELATION = Relation("")
 
 
-class Who(NamedTuple):
+class Person(NamedTuple):
     """Whom a clause is about: the speaker, a named person, or a relative by the English word."""
 
     name: str = ""
     kin: str = ""
 
 
-USER = Who()
+USER = Person()
 
 
-class Subject(NamedTuple):
+class ChineseSubject(NamedTuple):
     """The subject of a clause: where it ends, whom it names (empty where unknown), and for a relative whose they are."""
 
     end: int
-    who: tuple[Who, ...] = ()
-    owner: Who = USER
+    who: tuple[Person, ...] = ()
+    owner: Person = USER
     relation: str = ""
     ex: bool = False
     own: bool = True
     """Whether the clause names it, instead of continuing."""
 
 
-class State(NamedTuple):
+class ChineseState(NamedTuple):
     """What is stripped before a predicate."""
 
     formerly: bool = False
@@ -47,23 +47,25 @@ class State(NamedTuple):
     ahead: bool = False
 
 
-class Said:
+class SaidSoFar:
     """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
 
     def __init__(self, sentence: str) -> None:
         self.asked = False
         self.text = clauses.cleaned(sentence)
         self.found: list[RuleMatch] = []
-        self.subject: Subject | None = Subject(0, (USER,), own=False)
-        self.people: list[Who] = []
-        self.men: set[Who] = set()
-        self.women: set[Who] = set()
+        self.subject: ChineseSubject | None = ChineseSubject(0, (USER,), own=False)
+        self.people: list[Person] = []
+        self.men: set[Person] = set()
+        self.women: set[Person] = set()
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
-        self.start = self.end = self.first = self.before = self.last_of_sentence = 0
+        self.start: int = 0
+        self.end: int = 0
+        self.first = self.before = self.last_of_sentence = 0
         self.planned = self.further = self.slip = False
         self.wrong: tuple[int, int] | None = None
-        self.relatives: dict[Who, Subject] = {}
+        self.relatives: dict[Person, ChineseSubject] = {}
         self.kin_words: defaultdict[str, set[str]] = defaultdict(set)
         self.named: dict[str, str] = {}
 
@@ -71,12 +73,12 @@ class Said:
         found = clauses.SKIP(self.text, at, self.end)
         return found.end() if found else at
 
-    def _remember(self, subject: Subject) -> None:
+    def _remember(self, subject: ChineseSubject) -> None:
         self.people += [one for one in subject.who if one != USER and one not in self.people[-1:]]
         self.relatives |= {one: subject for one in subject.who if subject.relation}
 
     def _say(
-        self, relation: str, span: tuple[int, int], who: Who, *, negated: bool = False, confidence: float = 0.85
+        self, relation: str, span: tuple[int, int], who: Person, *, negated: bool = False, confidence: float = 0.85
     ) -> None:
         self._keep(
             RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
@@ -94,11 +96,13 @@ class Said:
         elif one.negated and one.object_start == one.object_end and (trade := self._given_up(one)) is not None:
             self.found[self._place(trade)] = self.last = trade._replace(negated=True)
             return
-        elif last is not None and one.kind == STATE and self._is_within(one, last):
+        elif last is not None and one.kind == STATE and (self._is_within(one, last) or self._is_way_of(one, last)):
             return
         elif last is not None and not one.negated and (self.slip or self._succeeds(one, last)):
             self.found[self._place(last)] = last._replace(negated=True)
-        elif (one.kind == PAST or one.negated) and one.relation == "occupation" and self._left_unnamed(one):
+        elif self._left_unnamed(one):
+            if one.relation == "works_at":
+                one = one._replace(negated=True)
             self.found.pop()
         self.found.append(one)
         self.last = one
@@ -121,8 +125,13 @@ class Said:
         return next(at for at in range(len(self.found) - 1, -1, -1) if self.found[at] == last)
 
     def _left_unnamed(self, one: RuleMatch) -> bool:
-        """Whether the last claim ends a job that this one names: 退休了，以前是司机."""
+        """Whether the last claim ends a job that this one names: 退休了，以前是司机; 被裁了，在百度干了六年."""
         last = self.found[-1] if self.found else one
+        if one.relation == "works_at" and one.kind != PAST and not one.negated:
+            if one.kind == STARTED or not clauses.LASTED(self.text, one.object_end, self.end):
+                return False
+        elif one.relation != "occupation" or not (one.kind == PAST or one.negated):
+            return False
         no_object = last.negated and last.object_start == last.object_end
         return no_object and (last.relation, last.subject, last.kin) == ("works_at", one.subject, one.kin)
 
@@ -136,6 +145,11 @@ class Said:
         """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
         inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
         return one.relation == "lives_in" and inner in clauses.DISTRICTS and outer not in clauses.DISTRICTS
+
+    def _is_way_of(self, one: RuleMatch, last: RuleMatch) -> bool:
+        """Whether a trade in words says only how another one of the same sentence is done: 是开货车的，跑长途."""
+        trade = one.relation == "occupation" and self.text[one.object_start] in "做搞跑送开修卖种养教写管"
+        return trade and last.start >= self.first and last.kind == STATE and not one.negated
 
     def _correct(self, one: RuleMatch) -> None:
         """After 不是猫 and then a claim, what was denied is denied of it."""
@@ -185,7 +199,7 @@ class Said:
         if mine is not None and (
             mine["name"]
             or not re.match(
-                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
+                "的?[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
             )
         ):
             return self._my_pet(mine)
@@ -207,6 +221,14 @@ class Said:
             ]
             self.last = pet
             return True
+        named = clauses.PET_NAMED(text, at, end) if self.pet is not None and self.pet is self.found[-1] else None
+        if named is not None and self.pet is not None and not self.pet.negated:
+            # 我家狗子是领养来的，名字叫豆包
+            kind = self.found.pop()
+            called = kind._replace(object_start=named.start("name"), object_end=named.end("name"), end=named.end())
+            self.found += [called, kind._replace(relation="kind", subject=named["name"], kin="", kind=STATE)]
+            self.last = self.pet = called
+            return True
         if self.pet is not None:
             more = clauses.MORE_PETS(text, at, end)
             if more is not None:
@@ -223,7 +245,7 @@ class Said:
         gone = clauses.PET_GONE(self.text, mine.end(), self.end) is not None
         kind = mine.span("kind")
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
-        if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
+        if group == "kind" and re.match("(?:的|是)?叫", self.text[mine.end() : mine.end() + 2]):
             return True
         renamed = clauses.PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
         if renamed is not None:
@@ -246,7 +268,7 @@ class Said:
         """The named relatives that a clause speaks of, even where it asks or supposes."""
         mentioned = clauses.MENTIONED(self.text, self.start, self.end)
         if mentioned is not None:
-            self.people.append(Who(kin=KIN[mentioned["kin"]].word))
+            self.people.append(Person(kin=KIN[mentioned["kin"]].word))
         for found in clauses.PRESUPPOSED(self.text, self.start, self.end):
             if KIN[found["kin"]].relation and objects.is_person(found["name"]):
                 ended = found["kin"].startswith("前") or bool(found["ex"])
@@ -257,9 +279,9 @@ class Said:
             self._say_pet(mine.span("apposed"))
         for aged in clauses.AGED_KIN(self.text, self.start, self.end):
             if not any(one.relation == "age" and one.start == self.start for one in self.found):
-                self._say("age", aged.span("age"), Who(kin=KIN[aged["kin"]].word))
+                self._say("age", aged.span("age"), Person(kin=KIN[aged["kin"]].word))
         for fond in clauses.FOND_KIN(self.text, self.start, self.end):
-            self._say("likes", fond.span("likes"), Who(kin=KIN[fond["kin"]].word))
+            self._say("likes", fond.span("likes"), Person(kin=KIN[fond["kin"]].word))
         eats = clauses.EATS(self.text, self.start, self.end)
         if eats is not None and not self.found:
             self._say_pet(eats.span("kind"))
@@ -330,7 +352,14 @@ class Said:
     def _is_exactly(self) -> bool:
         """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""
         last, words = self.last, self.text[self.start : self.end]
-        if last is None or last.relation not in ("from", "lives_in") or not objects.known_place(words):
+        if last is None or last.relation not in ("from", "lives_in"):
+            return False
+        if TYPES["alma"](words) and last.relation == "lives_in":
+            self._keep(
+                last._replace(relation="studies_at", object_start=self.start, object_end=self.end, start=self.start)
+            )
+            return True
+        if not objects.known_place(words):
             return False
         self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
         return True

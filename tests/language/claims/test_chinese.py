@@ -44,7 +44,7 @@ STATES = {
     "我父母叫杨卫东和李红。": "user parent 李红; user parent 杨卫东",
     "我有两个孩子，大的叫果果，小的叫豆豆。": "user child 果果; user child 豆豆",
     "我弟叫阿豪，女朋友叫小敏。": "user sibling 阿豪; 阿豪 partner 小敏",
-    "舅舅在义乌开玩具店。": "user's maternal uncle owns 玩具店",
+    "舅舅在义乌开玩具店。": "user's maternal uncle lives_in 义乌; user's maternal uncle owns 玩具店",
     "我儿子在上海读大学。": "user's son studies_in 上海", "我弟弟现在在成都上班。": "user's younger brother works_in 成都",
     "我在北京上大学。": "user studies_in 北京", "我哥哥在深圳工作。": "user's older brother works_in 深圳",
     "我一吃芒果就过敏。": "user allergic_to 芒果", "我老公在医院上夜班。": "user's husband works_at 医院",

@@ -7,9 +7,7 @@ quoted or part of a story states nothing.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from memwell.language.claims import chinese_clauses as clauses
 from memwell.language.claims import chinese_frames as frames
@@ -22,54 +20,20 @@ from memwell.language.claims.chinese_frames import (
     ChineseFrame,
     relation_of_group,
 )
-from memwell.language.claims.chinese_objects import KIN, TYPES, H
+from memwell.language.claims.chinese_objects import KIN, TYPES
+from memwell.language.claims.chinese_said import NEAR, RECENT, USER, ChineseState, ChineseSubject, Person, SaidSoFar
 from memwell.language.claims.relations import (
     CHINESE_FAVOURITES,
     EVENT,
     PAST,
     PLAN,
-    RELATIONS,
     STARTED,
     STATE,
-    Relation,
     RuleMatch,
 )
 from memwell.language.entities import is_a_word
 
-_LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
-_LONGEST_CLAUSE, _MOST_PREDICATES, _NEAR, _NEAREST = 200, 3, 60, 4
-_RECENT = 8  # How many claims back the last one may be, after those of one clause.
-_NO_RELATION = Relation("")
-
-
-class _Who(NamedTuple):
-    """Whom a clause is about: the speaker, a named person, or a relative by the English word."""
-
-    name: str = ""
-    kin: str = ""
-
-
-_USER = _Who()
-
-
-class _Subject(NamedTuple):
-    """The subject of a clause: where it ends, whom it names (empty where unknown), and for a relative whose they are."""
-
-    end: int
-    who: tuple[_Who, ...] = ()
-    owner: _Who = _USER
-    relation: str = ""
-    ex: bool = False
-    own: bool = True
-    """Whether the clause names it, instead of continuing."""
-
-
-class _State(NamedTuple):
-    """What is stripped before a predicate."""
-
-    formerly: bool = False
-    denied: bool = False
-    ahead: bool = False
+_LONGEST_CLAUSE, _MOST_PREDICATES, _NEAREST = 200, 3, 4
 
 
 def chinese(sentence: str) -> Iterator[RuleMatch]:
@@ -91,320 +55,21 @@ def chinese(sentence: str) -> Iterator[RuleMatch]:
         )
 
 
-class _Said:
-    """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
-
-    def __init__(self, sentence: str) -> None:
-        self.asked = False
-        self.text = clauses.cleaned(sentence)
-        self.found: list[RuleMatch] = []
-        self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
-        self.people: list[_Who] = []
-        self.men: set[_Who] = set()
-        self.women: set[_Who] = set()
-        self.last: RuleMatch | None = None
-        self.pet: RuleMatch | None = None
-        self.start = self.end = self.first = self.before = self.last_of_sentence = 0
-        self.planned = self.further = self.slip = False
-        self.wrong: tuple[int, int] | None = None
-        self.relatives: dict[_Who, _Subject] = {}
-        self.kin_words: defaultdict[str, set[str]] = defaultdict(set)
-        self.named: dict[str, str] = {}
-
-    def _skip(self, at: int) -> int:
-        found = clauses.SKIP(self.text, at, self.end)
-        return found.end() if found else at
-
-    def _remember(self, subject: _Subject) -> None:
-        self.people += [one for one in subject.who if one != _USER and one not in self.people[-1:]]
-        self.relatives |= {one: subject for one in subject.who if subject.relation}
-
-    def _say(
-        self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
-    ) -> None:
-        self._keep(
-            RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
-        )
-
-    def _keep(self, one: RuleMatch) -> None:
-        if one.relation == "pet":
-            self._keep_pet(one)
-            return
-        last = self._same_relation(one)
-        if last is not None and one.negated and one.object_start == one.object_end:
-            # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
-            one = last._replace(negated=True, start=one.start, end=one.end)
-            del self.found[self._place(last)]
-        elif one.negated and one.object_start == one.object_end and (trade := self._given_up(one)) is not None:
-            self.found[self._place(trade)] = self.last = trade._replace(negated=True)
-            return
-        elif last is not None and one.kind == STATE and self._is_within(one, last):
-            return
-        elif last is not None and not one.negated and (self.slip or self._succeeds(one, last)):
-            self.found[self._place(last)] = last._replace(negated=True)
-        elif (one.kind == PAST or one.negated) and one.relation == "occupation" and self._left_unnamed(one):
-            self.found.pop()
-        self.found.append(one)
-        self.last = one
-        self._correct(one)
-
-    def _same_relation(self, one: RuleMatch) -> RuleMatch | None:
-        """The last claim of the same relation and subject, if it holds and is in a clause before."""
-        asked = (one.relation, one.subject, one.kin, False)
-        known = (old for old in reversed(self.found[-_RECENT:]) if old.start < one.start and old.kind != PAST)
-        return next((old for old in known if (old.relation, old.subject, old.kin, old.negated) == asked), None)
-
-    def _given_up(self, one: RuleMatch) -> RuleMatch | None:
-        """The trade of the clause before that is given up: 干了十年厨师，现在不干了."""
-        if one.relation != "works_at" or "不干" not in self.text[one.start : one.end]:
-            return None
-        return self._same_relation(one._replace(relation="occupation"))
-
-    def _place(self, last: RuleMatch) -> int:
-        """Where the last claim is, searched from the end: a text may have thousands."""
-        return next(at for at in range(len(self.found) - 1, -1, -1) if self.found[at] == last)
-
-    def _left_unnamed(self, one: RuleMatch) -> bool:
-        """Whether the last claim ends a job that this one names: 退休了，以前是司机."""
-        last = self.found[-1] if self.found else one
-        no_object = last.negated and last.object_start == last.object_end
-        return no_object and (last.relation, last.subject, last.kin) == ("works_at", one.subject, one.kin)
-
-    def _succeeds(self, one: RuleMatch, last: RuleMatch) -> bool:
-        """Whether a value is the one after the last: 后来搬到西安，现在住广州."""
-        changed = one.kind == STARTED or clauses.BY_NOW(self.text, one.start, one.object_start)
-        same = self.text[slice(*one[1:3])] == self.text[slice(*last[1:3])]
-        return one.relation in clauses.CHANGING and one.kind != PAST and not same and bool(changed)
-
-    def _is_within(self, one: RuleMatch, last: RuleMatch) -> bool:
-        """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
-        inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
-        return one.relation == "lives_in" and inner in clauses.DISTRICTS and outer not in clauses.DISTRICTS
-
-    def _correct(self, one: RuleMatch) -> None:
-        """After 不是猫 and then a claim, what was denied is denied of it."""
-        if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
-            first, last = self.wrong
-            self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
-            self.wrong = None
-
-    def _fits(self, words: str, last: RuleMatch) -> bool:
-        """Whether words can be another value of the last claim's relation."""
-        if RELATIONS.get(last.relation, _NO_RELATION).people:
-            return objects.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
-        if last.relation == "birthday":
-            return re.fullmatch(rf"{objects.DATE}|(?:19|20)?\d\d年", words) is not None
-        if last.relation == "age" or words.endswith("岁"):
-            return last.relation == "age" and re.fullmatch(f"{objects.AGE}岁?", words) is not None
-        check = TYPES.get(last.relation)
-        if check is not None and not check(words):
-            return False
-        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not clauses.NO_RETURN(words))
-
-    def _keep_pet(self, one: RuleMatch) -> None:
-        """A pet by its name and kind if the name is before its kind or follows at once."""
-        before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
-        named = None if one.negated or before else clauses.PET_CALLED(self.text, one.object_end)
-        self.last = self.pet = one
-        self._correct(one)
-        if before is None and named is None:
-            self.found.append(one)
-            also = clauses.ALSO(self.text, one.object_end, self.end)
-            if also is not None:
-                self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
-            return
-        first = one.start + before.start("name") if before else named.start("name")  # pyright: ignore[reportOptionalMemberAccess]
-        last = first + len(before["name"]) if before else named.end("name")  # pyright: ignore[reportOptionalMemberAccess]
-        end = max(one.end, last)
-        self.last = one._replace(object_start=first, object_end=last, end=end)
-        self.found.append(self.last)
-        if not one.negated:
-            name = self.text[first:last]
-            self.found.append(one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE))
-
-    def _pets(self, at: int) -> bool:
-        """The claims of a clause about pets of the speaker or of the owner of the last one."""
-        text, end = self.text, self.end
-        mine = clauses.MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
-        if mine is not None and (
-            mine["name"]
-            or not re.match(
-                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
-            )
-        ):
-            return self._my_pet(mine)
-        each = clauses.EACH(text, at, end)
-        if each is not None and ((each["kind"] or each["kind2"]) or self.pet):
-            owner = self.pet or RuleMatch("", 0, 0, self.start, end)
-            kind = (
-                each.span("kind" if each["kind"] else "kind2")
-                if (each["kind"] or each["kind2"])
-                else (owner.object_start, owner.object_end)
-            )
-            pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
-            word = self.text[slice(*kind)]
-            last = self.found[-_RECENT:]
-            self.found[-_RECENT:] = [
-                one for one in last if one.relation != "pet" or self.text[slice(*one[1:3])] != word
-            ]
-            self.found += [
-                pet,
-                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
-            ]
-            self.last = pet
-            return True
-        if self.pet is not None:
-            more = clauses.MORE_PETS(text, at, end)
-            if more is not None:
-                self._keep(
-                    self.pet._replace(
-                        object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
-                    )
-                )
-            return more is not None or clauses.PET_CALLED(text, at, end) is not None
-        return False
-
-    def _my_pet(self, mine: re.Match[str]) -> bool:
-        group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
-        gone = clauses.PET_GONE(self.text, mine.end(), self.end) is not None
-        kind = mine.span("kind")
-        pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
-        if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
-            return True
-        renamed = clauses.PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
-        if renamed is not None:
-            first, last = renamed.span("wrong")
-            self.found.append(pet._replace(object_start=first, object_end=last, negated=True))
-            mine, group = renamed, "name"
-            self.pet = pet = pet._replace(object_start=mine.start("name"), object_end=mine.end("name"))
-        if group == "kind" and not gone:
-            self._keep_pet(pet)
-            return True
-        self.found.append(pet)
-        self.last = pet
-        if group != "kind" and not gone:
-            self.found.append(
-                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=mine[group])
-            )
-        return True
-
-    def _presupposed(self) -> None:
-        """The named relatives that a clause speaks of, even where it asks or supposes."""
-        mentioned = clauses.MENTIONED(self.text, self.start, self.end)
-        if mentioned is not None:
-            self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
-        for found in clauses.PRESUPPOSED(self.text, self.start, self.end):
-            if KIN[found["kin"]].relation and objects.is_person(found["name"]):
-                ended = found["kin"].startswith("前") or bool(found["ex"])
-                self._say(KIN[found["kin"]].relation, found.span("name"), _USER, negated=ended)
-        at = max(self.start, self.text.find("我家", self.start, self.end))
-        mine = clauses.MY_PET(self.text, at, self.end)
-        if mine is not None and mine["apposed"]:
-            self._say_pet(mine.span("apposed"))
-        for aged in clauses.AGED_KIN(self.text, self.start, self.end):
-            if not any(one.relation == "age" and one.start == self.start for one in self.found):
-                self._say("age", aged.span("age"), _Who(kin=KIN[aged["kin"]].word))
-        for fond in clauses.FOND_KIN(self.text, self.start, self.end):
-            self._say("likes", fond.span("likes"), _Who(kin=KIN[fond["kin"]].word))
-        eats = clauses.EATS(self.text, self.start, self.end)
-        if eats is not None and not self.found:
-            self._say_pet(eats.span("kind"))
-        walked = clauses.WALKED(self.text, self.start, self.end)
-        if walked is not None:
-            self._say_pet(walked.span("kind"))
-
-    def _say_pet(self, span: tuple[int, int]) -> None:
-        if all(one.object_start != span[0] for one in self.found):
-            self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
-
-    def _instead(self) -> bool:
-        """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
-        last = self.last
-        found = clauses.INSTEAD(self.text, self.start, self.end)
-        if found is None or last is None or last.start >= self.start or last.relation in ("email", "phone"):
-            return False
-        if found["say"] and found["o"] in KIN:
-            # The subject was wrong: 我妹在苏州。我是说我表妹.
-            self.found[self._place(last)] = last._replace(negated=True)
-            self._keep(last._replace(subject="", kin=KIN[found["o"]].word, start=self.start, end=self.end))
-            return True
-        if self.text.startswith("的", found.end("o")) and RELATIONS.get(last.relation, _NO_RELATION).people:
-            return False
-        if found["o"].startswith(f"{self.text[slice(*last[1:3])]}的"):
-            return False
-        renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
-        back = (self.slip or bool(found["say"]) or renamed) and not clauses.VERBAL(
-            self.text, max(self.start, found.end("say")), self.end
-        )
-        if not (found["no"] or found["yes"] or back):
-            return False
-        no, words, first = found["no"] not in ("", "是"), found["o"], found.start("o")
-        thing = None if no else clauses.THING(words)
-        if self._is_of_another(words, last, thing):
-            return False
-        if thing is not None:
-            words, first = words[thing.end() :], first + thing.end()
-        formerly = bool(clauses.LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
-        ended = last.negated or last.kind == PAST
-        if not self._fits(words, last) or ((no or formerly) and ended):
-            return False
-        later = last.relation in clauses.CHANGING and found["yes"] and clauses.BY_NOW(found[0])
-        if later and last.relation == "lives_in" and not objects.known_place(words):
-            return False
-        trip = last.object.startswith("去")
-        if not (no or formerly or ended or back or later) or (trip and not objects.known_place(words)):
-            return False
-        if not (no or formerly or ended):
-            self.found[self._place(last)] = last._replace(negated=True)
-        till = found.end("o") - (last.relation == "age" and words.endswith("岁"))
-        made = last._replace(object_start=first, object_end=till, start=self.start, end=self.end, kind=STATE)
-        made = made._replace(negated=no or formerly, object=f"去{words}" if trip else "")
-        self.found.append(made)
-        if not no:
-            self.last = made
-        return True
-
-    def _is_of_another(self, words: str, last: RuleMatch, thing: re.Match[str] | None) -> bool:
-        """Whether a correction is of a thing that it names (航班是周五，不是周四), and not of the last claim's value."""
-        value = self.text[slice(*last[1:3])]
-        if thing is None:
-            return words != value and bool(clauses.OF_A_THING(self.text, max(last.end, self.start - _NEAR), self.start))
-        wrong = clauses.NOT_VALUE(self.text, self.end, self.last_of_sentence)
-        named = last.relation in ("pet", "name") or RELATIONS.get(last.relation, _NO_RELATION).people
-        return not (named and thing[0] == "名字是") and (wrong is None or wrong["o"] != value)
-
-    def _is_exactly(self) -> bool:
-        """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""
-        last, words = self.last, self.text[self.start : self.end]
-        if last is None or last.relation not in ("from", "lives_in") or not objects.known_place(words):
-            return False
-        self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
-        return True
-
-    def _cancelled(self) -> bool:
-        last = self.last
-        if last is None or last.relation != "plans" or not clauses.CANCELLED(self.text, self.start, self.end):
-            return False
-        words = last.object or self.text[last.object_start : last.object_end]
-        self.found += [last._replace(object=words, negated=True, start=self.start, end=self.end)]
-        return True
-
-
-class _Stating(_Said):
+class _Stating(SaidSoFar):
     """Reads the predicates of a clause by the frames."""
 
-    def _predicates(self, at: int, subject: _Subject, state: _State) -> None:
+    def _predicates(self, at: int, subject: ChineseSubject, state: ChineseState) -> None:
         """The claims of the predicates from a position to the end of the clause."""
-        if subject.own and subject.who == (_USER,) and self._pets(self.start):
+        if subject.own and subject.who == (USER,) and self._pets(self.start):
             return
         for turn in range(_MOST_PREDICATES):
             self.further = turn > 0
             end = self._predicate(at, subject, state)
             if end is None or end >= self.end:
                 return
-            at, state = end, _State(state.formerly)
+            at, state = end, ChineseState(state.formerly)
 
-    def _predicate(self, at: int, subject: _Subject, state: _State) -> int | None:
+    def _predicate(self, at: int, subject: ChineseSubject, state: ChineseState) -> int | None:
         text, end = self.text, self.end
         while True:
             after = self._skip(at)
@@ -423,18 +88,15 @@ class _Stating(_Said):
             state = state._replace(formerly=state.formerly or past is not None, denied=state.denied or no is not None)
             at = (past or no).end()  # pyright: ignore[reportOptionalMemberAccess]
 
-    def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
+    def _framed(self, at: int, subject: ChineseSubject, state: ChineseState) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
         usual = clauses.USUAL(self.text, self.start, self.end)
         soon = state.ahead and not self._happened()
         ahead = self.planned or (state.ahead and not self._happened())
         more = [WILL] if ahead and not state.denied and not usual else []
-        if (
-            clauses.HABIT(self.text, self.start, at)
-            and not clauses.PAST_TIME(self.text, self.start, self.end)
-            and "了" not in self.text[at : self.end]
-        ):
-            more.append(frames.DOES)
+        past = clauses.PAST_TIME(self.text, self.start, self.end) and not state.formerly
+        if not past and "了" not in self.text[at : self.end]:
+            more += [frames.DOES, frames.USUALLY] if clauses.HABIT(self.text, self.start, at) else [frames.USUALLY]
         if at >= self.end:
             return None
         for frame in self._possible(at, more):
@@ -452,7 +114,7 @@ class _Stating(_Said):
     def _happened(self) -> bool:
         """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
         clause = (self.text, self.start, self.end)
-        rest = (self.text, self.start, min(self.last_of_sentence, self.end + _NEAR))
+        rest = (self.text, self.start, min(self.last_of_sentence, self.end + NEAR))
         # 周六去喝喜酒，跳了一晚上舞 is over; 周六去爬山，票都订了 is not.
         went_on = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
         return (bool(clauses.DONE(*clause)) or went_on) and not clauses.SURELY_AHEAD(*clause)
@@ -464,18 +126,12 @@ class _Stating(_Said):
         yield from more
         yield GOING
 
-    def _state_all(self, frame: ChineseFrame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
+    def _state_all(
+        self, frame: ChineseFrame, found: re.Match[str], subject: ChineseSubject, state: ChineseState
+    ) -> bool:
         """Whether the objects of a frame have their types; its claims are kept then."""
         made: list[RuleMatch] = []
-        typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
-        sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
-        if (
-            typed
-            and not sort
-            and "sure" in frame.groups
-            and clauses.AT_WORK(self.text, max(self.first, self.start - _NEAR), self.start)
-        ):
-            sort = "works_at"
+        sort = self._sort(frame, found)
         for group in frame.groups:
             if found[group] is None:
                 continue
@@ -494,8 +150,8 @@ class _Stating(_Said):
             if relation == "age" and not subject.own and self.last is not None and self.last.relation == "pet":
                 # 我家狗叫Max，3岁了
                 pet = self.text[slice(*self.last[1:3])]
-                subject = subject._replace(who=() if pet in objects.PETS else (_Who(pet),))
-                if not subject.who:
+                subject = subject._replace(who=(Person(pet),))
+                if pet in objects.PETS:
                     return True
             if relation == "studies" and not ended and objects.is_pastime(self.text[slice(*spans[0])]):
                 relation = "hobby"
@@ -503,9 +159,39 @@ class _Stating(_Said):
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
             # The place alone is named where it is the topic: 日本不去了.
             made = [one._replace(object=f"去{found[group]}") for one in made] if kind == "trip" else made
+        if made and frame.kind == STATE and not (state.denied or state.formerly):
+            made += self._home_of(made[0], found, subject)
         for one in made:
             self._keep(one)
         return bool(made)
+
+    def _sort(self, frame: ChineseFrame, found: re.Match[str]) -> str:
+        """The relation of the values of a frame that leaves it open; empty if nothing tells."""
+        typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
+        sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
+        at_work = not sort and "sure" in frame.groups
+        at_work = at_work and clauses.AT_WORK(self.text, max(self.first, self.start - NEAR), self.start) is not None
+        return "works_at" if at_work else sort
+
+    def _home_of(self, made: RuleMatch, found: re.Match[str], subject: ChineseSubject) -> list[RuleMatch]:
+        """Where people live who do their trade, keep their shop or study in a place: 在东莞做模具."""
+        place = clauses.IN_PLACE(self.text, found.start(), found.end())
+        if (
+            place is None
+            or made.negated
+            or made.relation not in ("occupation", "works_at", "owns", "studies", "studies_at")
+        ):
+            return []
+        if made.relation == "owns" and "开" not in found[0]:
+            return []
+        first = place.start("place")
+        last = next(
+            (at for at in range(place.end("place"), first + 1, -1) if objects.known_place(self.text[first:at])), 0
+        )
+        if made.object_start == first and not clauses.SOME_FIRM(self.text, last):
+            return []  # 南京银行 is in any town
+        home = made._replace(relation="lives_in", object_start=first, object_end=last, confidence=0.75)
+        return [home._replace(subject=who.name, kin=who.kin) for who in subject.who] if last else []
 
     def _objects(self, frame: ChineseFrame, found: re.Match[str], group: str, kind: str) -> list[tuple[int, int]]:
         """Where the objects of a group are that have its type; an empty one stands for every value."""
@@ -515,38 +201,62 @@ class _Stating(_Said):
         check = TYPES.get(kind, bool)
         return [span for span in spans if check(self.text[slice(*span)])]
 
-    def _is_vetoed(self, relation: str, found: re.Match[str], group: str, subject: _Subject, state: _State) -> bool:
+    def _is_vetoed(
+        self, relation: str, found: re.Match[str], group: str, subject: ChineseSubject, state: ChineseState
+    ) -> bool:
         """Whether a claim of a type that fits is still none: 我在北京, 快三十岁了, 喜欢色彩多的."""
         ended = group.startswith("no_")
         if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
             return True
         if relation == "age" and (state.ahead or clauses.NEARLY(self.text, self.start, self.end)):
             return True
+        if relation in ("from", "nationality") and not subject.own and self._lists_people():
+            return True
         if relation in ("from", "nationality", "lives_in"):
-            here = group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            here = group == "sure" and relation == "lives_in" and subject.who[0] == USER
             # 我在太原 may be a visit; 老家大同，现在在太原 is not.
             now = clauses.BY_NOW(self.text, self.start, found.start()) and any(
-                one.relation == "from" for one in self.found[-_RECENT:]
+                one.relation == "from" for one in self.found[-RECENT:]
             )
+            now = now or clauses.ELSEWHERE(self.text, self.first, self.start) is not None
             return found[group].endswith("的") or (here and not now)
-        left = group == "no_firm" and not found[group]
-        if left and not any(one.relation == "works_at" for one in self.found[-_RECENT:]):
-            # Who left, is known: 在阿里干了五年，去年走的.
+        if relation == "studies_at" and "录取" in found[0] and clauses.STARTS_LATER(self.text, found.end()):
             return True
-        if group == "back" and not any(one.relation == "lives_in" for one in self.found[-_RECENT:]):
+        if relation in ("likes", "dislikes", "hobby") and not subject.own and clauses.ALL_DO(self.text, self.start):
+            return len(subject.who) == 1
+        if relation in ("likes", "dislikes", "diet", "hobby") and not subject.own and self._speaks_of_pet():
+            return True
+        left = group == "no_firm" and not found[group]
+        if left and not any(one.relation == "works_at" for one in self.found[-RECENT:]):
+            # Person left, is known: 在阿里干了五年，去年走的.
+            return True
+        if group == "back" and not any(one.relation == "lives_in" for one in self.found[-RECENT:]):
             # 回长沙了 may be a visit; after a home elsewhere it is a move.
             return True
         if relation == "age" and len(found[group]) == 1 and not found[group].isdigit() and "岁" not in found[0]:
-            return subject.who[0] == _USER
+            return True
         described = relation in ("likes", "dislikes") and self._describes(*found.span(group))
         return described or (ended and state.denied)
+
+    def _lists_people(self) -> bool:
+        """Whether the clause is one of several of its form, which are of no one: 广东人，福建人，谁会做生意."""
+        before = clauses.SO_WERE(self.text, max(0, self.start - 5), self.start)
+        return before is not None or clauses.SO_ARE(self.text, self.end) is not None
+
+    def _speaks_of_pet(self) -> bool:
+        """Whether the last claim is of a named pet, which a clause without a subject may be about: 猫叫年糕，爱晒太阳."""
+        pets = [self.text[slice(*one[1:3])] for one in self.found[-RECENT:] if one.relation == "pet"]
+        last = self.found[-1] if pets else None
+        if last is None or last.relation == "pet":
+            return False
+        return last.subject in pets
 
     def _describes(self, start: int, end: int) -> bool:
         """Whether an object is a description, not a name: 喜欢色彩多的."""
         described = self.text[end : end + 1] == "的" and end - start > 1 and not clauses.FANS(self.text, end)
         return described and not clauses.SOFTENED(self.text, max(0, start - 8), start)
 
-    def _may_name(self, subject: _Subject) -> bool:
+    def _may_name(self, subject: ChineseSubject) -> bool:
         """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
         if self.further:
             return False
@@ -555,14 +265,22 @@ class _Stating(_Said):
             subject.own
             or first
             or "改名" in self.text
-            or "我姓" in self.text[max(self.first, self.start - _NEAR) : self.start]
+            or "我姓" in self.text[max(self.first, self.start - NEAR) : self.start]
             or (self.last is not None and self.last.relation in ("name", "age"))
         )
 
     def _match(
-        self, relation: str, span: tuple[int, int], who: _Who, frame: ChineseFrame, state: _State, ended: bool
+        self, relation: str, span: tuple[int, int], who: Person, frame: ChineseFrame, state: ChineseState, ended: bool
     ) -> RuleMatch:
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
+        if (
+            self.last
+            and self.last.kind == PAST
+            and self.last.relation == relation == "lives_in"
+            and frame.kind == STATE
+        ):
+            # 小时候住在外婆家，在绍兴
+            kind = kind if clauses.BY_NOW(self.text, self.start, span[0]) else PAST
         if relation == "occupation" and self.text.startswith("退休", span[0]):
             ended, span = True, (span[0] + 2, span[1])
         if kind == PAST and frame.kind == PLAN:
@@ -582,18 +300,259 @@ class _Stating(_Said):
 
     def _is_someone(self, name: str) -> bool:
         """Whether what looks like a name at the front of a clause is one."""
-        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(clauses.TITLES)):
+        if is_a_word(name) or frames.TRADES(name) or (TYPES["occupation"](name) and not name.endswith(clauses.TITLES)):
             return False
-        return _Who(name) in self.people or objects.is_person(name)
+        return Person(name) in self.people or objects.is_person(name)
 
-    def _relate(self, relation: str, who: _Who, *, negated: bool) -> None:
+    def _relate(self, relation: str, who: Person, *, negated: bool) -> None:
         """The claim that a named person is something to the speaker."""
         at = self.text.rfind(who.name, self.before, self.end)
         if at >= 0:
-            self._say(relation, (at, at + len(who.name)), _USER, negated=negated, confidence=0.85)
+            self._say(relation, (at, at + len(who.name)), USER, negated=negated, confidence=0.85)
 
 
-class _Reading(_Stating):
+class _People(_Stating):
+    """Finds whom a clause is about, and the claims that are of people themselves."""
+
+    def _subject(self, at: int) -> ChineseSubject | None:
+        """The subject at a position, with none in it if it is unknown; None without one."""
+        text, end = self.text, self.end
+        kin = clauses.KIN(text, at, end)
+        if kin is not None:
+            return self._chain(self._of_kin(kin, USER if kin["own"] else self._topic(kin["alone"])))
+        me = clauses.ME(text, at, end)
+        if me is not None:
+            return self._chain(ChineseSubject(me.end(), (USER,)))
+        pronoun = clauses.PRONOUN(text, at, end)
+        if pronoun is not None:
+            return self._chain(self._spoken_of(pronoun))
+        pets = [text[slice(*one[1:3])] for one in self.found[-RECENT:] if one.relation == "pet"]
+        spoken_of = [*self.people[-RECENT:], *(Person(one) for one in pets if one not in objects.PETS)]
+        known = next((one for one in spoken_of if one.name and text.startswith(one.name, at)), None)
+        if known is not None:
+            return self._chain(ChineseSubject(at + len(known.name), (known,)))
+        name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
+            text, at, end
+        )
+        nickname = clauses.NICKNAME(text, at, end)
+        if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
+            # 莉莉六岁了: of whom an age or an allergy is said is someone.
+            return ChineseSubject(nickname.end(), (Person(nickname["name"]),))
+        if name is not None and self._is_someone(name[0]):
+            return self._chain(ChineseSubject(name.end(), (Person(name[0]),)))
+        if clauses.OTHERS(text, at, end):
+            return ChineseSubject(end, (), USER)
+        return None
+
+    def _spoken_of(self, pronoun: re.Match[str]) -> ChineseSubject:
+        """Whom a pronoun means, or with a word for a relative (他老婆) that relative."""
+        if pronoun["both"]:
+            return ChineseSubject(pronoun.end(), tuple(self.people[-2:]))
+        others = self.women if pronoun[0] == "他" else self.men
+        who = [one for one in self.people if one not in others][-1:]
+        known = self.relatives.get(who[0], ChineseSubject(0)) if who else ChineseSubject(0)
+        subject = known._replace(end=pronoun.end(), who=tuple(who), own=True)
+        kin = clauses.HIS_KIN(self.text, pronoun.end(), self.end)
+        if kin is None:
+            return subject
+        if not subject.who:
+            return subject._replace(end=kin.end())
+        self._remember(subject)
+        return self._relative(kin, KIN[kin["kin"]], subject.who[0], ex=False)
+
+    def _of_kin(self, found: re.Match[str], owner: Person = USER) -> ChineseSubject:
+        word = found["kin"] or found["alone"]
+        word = word.removeprefix("另一个")
+        kin = KIN.get(word) or KIN.get(word.removeprefix("前")) or KIN.get(word[-2:]) or KIN[word[-1:]]
+        if found["alone"] and kin.relation == "sibling" and clauses.CHILDREN(self.text, self.first, self.start):
+            kin = objects.Kin("child", "child")
+        if (
+            owner != USER
+            and word in clauses.IN_LAWS
+            and not (found["name"] or clauses.NAMES_KIN(self.text, found.end(), self.end))
+        ):
+            owner = USER
+        if owner != USER and word in clauses.IN_LAWS:
+            kin = objects.Kin("married_to", kin.word)
+        ex = bool(found["ex"]) or word.startswith("前")
+        return self._relative(found, kin, owner, ex)
+
+    def _topic(self, word: str) -> Person:
+        """Whose relative a word without an owner is: the speaker's, or the named person's who was spoken of."""
+        if (
+            word in clauses.IN_LAWS
+            and self.last is not None
+            and self.last.relation == "sibling"
+            and not self.last.subject
+        ):
+            return Person(self.text[self.last.object_start : self.last.object_end])
+        if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
+            return self.subject.owner
+        if (
+            self.text.startswith(("现在的", "后来的", "新"), self.start)
+            and self.subject
+            and self.subject.who[:1] != (USER,)
+        ):
+            return self.subject.who[0] if self.subject.who else USER
+        near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
+        known = self.subject.who[:1] if self.subject is not None and near else ()
+        if self.subject is not None and self.subject.relation == "married_to" and self.subject.owner == USER:
+            return USER
+        return known[0] if known and known[0].name else USER
+
+    def _relative(self, found: re.Match[str], kin: objects.Kin, owner: Person, ex: bool) -> ChineseSubject:
+        end = found.start("name") if found["name"] else found.end()
+        sure = found["name"] and not is_a_word(found["name"]) and found["name"] not in KIN
+        last = found.end() if sure else objects.given_name(self.text, end, self.end)
+        if last > end:
+            name = self.text[end:last]
+            if kin.relation:
+                self._say(kin.relation, (end, last), owner, negated=ex, confidence=0.85)
+            return ChineseSubject(last, (Person(name),), owner, kin.relation, ex)
+        if owner == USER:
+            # An elder and a younger brother are two people with one English word.
+            groups = found.groupdict()
+            self.kin_words[kin.word].add("".join(dict.fromkeys(groups["kin"] or groups["alone"])))
+            name = (
+                self.named.get(kin.word)
+                if kin.relation in clauses.FAMILY and len(self.kin_words[kin.word]) == 1
+                else ""
+            )
+            return ChineseSubject(end, (Person(name) if name else Person(kin=kin.word),), owner, kin.relation, ex)
+        called = clauses.NAMES_KIN(self.text, end, self.end)
+        if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
+            self._say(kin.relation, called.span("any"), owner, confidence=0.9)
+            return ChineseSubject(self.end, (Person(called["any"]),), owner, kin.relation)
+        return ChineseSubject(end, (), owner, kin.relation, ex)
+
+    def _chain(self, subject: ChineseSubject) -> ChineseSubject:
+        """The relative of a subject (李薇的女儿), which is the subject then."""
+        for _ in range(2):
+            found = clauses.CHAIN(self.text, subject.end, self.end) or clauses.HAS_KIN(self.text, subject.end, self.end)
+            if found is None or len(subject.who) != 1:
+                break
+            kin = KIN[found["kin"]]
+            bore = subject.relation in ("married_to", "partner") and clauses.BORE(found[0])
+            owner = subject.owner if bore else subject.who[0]
+            self._remember(subject)
+            subject = self._relative(found, kin, owner, ex=False)
+        return subject
+
+    def _between(self, subject: ChineseSubject) -> bool:
+        """Claims of two people (我和阿杰分手了), and those of one who lost or lacks another (我离婚了)."""
+        at = self._skip(subject.end)
+        at += self.text.startswith(("要", "会"), at)
+        who = subject.who[0]
+        if at >= self.end:
+            return False
+        self._wed(who, subject.end)
+        if (who == USER or who.name) and clauses.PAIR_CUE(self.text, subject.end, self.end):
+            for pattern, relation, ended in clauses.BETWEEN:
+                found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
+                if found is not None and objects.is_person(found["name"]):
+                    self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
+                    self.people.append(Person(found["name"]))
+                    return "婚礼" not in found[0]
+            with_name = clauses.WITH_NAME(self.text, at, self.end)
+            if with_name is not None and objects.is_person(with_name["name"]):
+                self.people.append(Person(with_name["name"]))
+        for pattern, relation in clauses.ALONE if clauses.ALONE_CUE(self.text, at, self.end) else ():
+            found = pattern.match(self.text, at, self.end)
+            if found is not None:
+                self._say(relation, (at, at), who, negated=True, confidence=0.9)
+                return "又嫁" not in found[0]
+        return self._is_kin(subject)
+
+    def _wed(self, who: Person, at: int) -> None:
+        """Remember who is spoken of after a wedding, and as a man or as a woman."""
+        found = clauses.WEDS(self.text, at, self.end)
+        if found is None or not objects.is_person(found["name"]):
+            return
+        spouse = Person(found["name"])
+        self.people.append(spouse)
+        if found["verb"]:
+            men, women = ({spouse}, {who}) if found["verb"] == "嫁" else ({who}, {spouse})
+            self.men |= men
+            self.women |= women
+
+    def _is_kin(self, subject: ChineseSubject) -> bool:
+        who = subject.who[0]
+        if not who.name:
+            return False
+        found = clauses.IS_KIN(self.text, subject.end, self.end)
+        if found is not None and KIN[found["kin"]].relation:
+            self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
+            return True
+        pair = clauses.COUPLE(self.text, subject.end, self.end)
+        if pair is not None and KIN[pair["kin"]].relation:
+            ended = bool(re.search("离了|离婚|分手", self.text[pair.end() : self.end]))
+            self._say(KIN[pair["kin"]].relation, pair.span("name"), who, negated=ended, confidence=0.85)
+            return True
+        return False
+
+    def _kin_named(self, subject: ChineseSubject, state: ChineseState) -> bool:
+        """The name of a relative (我妹妹叫小红), what follows it (叫小红五岁), or that one died."""
+        who = subject.who[0] if subject.who else Person(kin="?")
+        if who == USER or not subject.relation:
+            return False
+        if clauses.DIED(self.text, subject.end, self.end) and subject.own:
+            return self._died(subject)
+        # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
+        if who.name and (subject.own or not clauses.SECOND(self.text, subject.end, self.end)):
+            return False
+        if self._both_named(subject, sure=who.kin in ("parents", "twins", "child")):
+            return True
+        at = self._skip(subject.end)
+        found = clauses.NAMES_KIN(self.text, at, self.end) or clauses.NAMES_KIN(self.text, subject.end, self.end)
+        if found is None:
+            return False
+        group = "any" if found["any"] else "sure"
+        if not (objects.is_name if group == "any" else objects.is_person)(found[group]) or who.kin == "parents":
+            return False
+        if subject.relation in ("married_to", "partner") and clauses.BORE(self.text, self.first, at):
+            # 我太太生了，叫陈安: the name is the child's.
+            subject = ChineseSubject(subject.end, (Person(kin="child"),), subject.owner, "child")
+        self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
+        self.subject = subject._replace(who=(Person(found[group]),), end=found.end(group))
+        if subject.owner == USER and who.kin:
+            self._called(who, found[group])
+        self._remember(self.subject)
+        self._predicates(found.end(group), self.subject, state)
+        return True
+
+    def _called(self, who: Person, name: str) -> None:
+        """Give what was said of a relative by the word for them (我女儿三岁) to the name, if there is only one such."""
+        self.named[who.kin] = "" if self.named.get(who.kin, name) != name else name
+        if len(self.kin_words[who.kin]) == 1 and self.named[who.kin]:
+            self.found = [one._replace(subject=name, kin="") if one.kin == who.kin else one for one in self.found]
+            self.last = self.found[-1] if self.found else None
+
+    def _died(self, subject: ChineseSubject) -> bool:
+        last, who = self.found[-1] if self.found else None, subject.who[0]
+        if who.name and last is not None and last.relation == subject.relation:
+            self.found[-1] = self.last = last._replace(negated=True, start=self.start, end=self.end)
+        elif who.name:
+            self._relate(subject.relation, who, negated=True)
+        elif who.kin and subject.relation in ("parent", "relative") and who.kin != "parents":
+            # 我爷爷住在武汉。他去世了: the word for him is in a clause before.
+            said = clauses.KIN_SAID(self.text, 0, subject.end)
+            word = next((one for one in reversed(list(said)) if KIN[one[0]].word == who.kin), None)
+            if word is not None:
+                self._say(subject.relation, word.span(), subject.owner, negated=True)
+        return True
+
+    def _both_named(self, subject: ChineseSubject, *, sure: bool) -> bool:
+        two = clauses.TWO_NAMES(self.text, subject.end, self.end)
+        if two is None or not (sure or all(len(two[one]) > 1 and objects.is_name(two[one]) for one in ("one", "two"))):
+            return False  # 李和平 is one name
+        for group in ("one", "two"):
+            self._say(subject.relation, two.span(group), subject.owner, confidence=0.9)
+        self.subject = subject._replace(who=(Person(two["one"]), Person(two["two"])))
+        self._remember(self.subject)
+        return True
+
+
+class _Reading(_People):
     """Reads one sentence clause by clause, the subjects first."""
 
     def read(self) -> list[RuleMatch]:
@@ -602,7 +561,7 @@ class _Reading(_Stating):
             start, end = sentence.span()
             self.before, self.first, self.last_of_sentence = self.first, start, end
             self.asked = self.text[start:end].rstrip(' ”」』"')[-1:] in ("？", "?")
-            self.subject, self.planned = _Subject(start, (_USER,), own=False), False
+            self.subject, self.planned = ChineseSubject(start, (USER,), own=False), False
             if (slip := clauses.SLIP_OF(self.text, start, end)) is None:
                 self._sentence(start, end)
             else:
@@ -625,10 +584,10 @@ class _Reading(_Stating):
                 unread = self.last is None or self.last.end <= self.before < self.first - _NEAREST
                 if unread and self.start > _NEAREST:
                     # 年糕8岁了。不对，是7岁: whom the sentence before is about was not read.
-                    self.last, self.subject = None, _Subject(self.end, (), own=False)
+                    self.last, self.subject = None, ChineseSubject(self.end, (), own=False)
                 elif self.last is not None:
                     # 我妹妹对花生过敏。说错了，是对虾过敏: what is said instead is of the same person.
-                    self.subject = _Subject(self.end, (_Who(self.last.subject, self.last.kin),), own=False)
+                    self.subject = ChineseSubject(self.end, (Person(self.last.subject, self.last.kin),), own=False)
                 continue
             if clauses.JOKE(text, self.start, self.end):
                 self.found = [one for one in self.found if one.start < self.before]
@@ -636,6 +595,11 @@ class _Reading(_Stating):
             if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
                 continue
             asks = clauses.QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
+            tail = clauses.TAIL(text, self.start + _NEAREST, self.end) if asks else None
+            if tail is not None and not clauses.QUESTION(text, self.start, tail.start()) and self._is_own_or_ahead():
+                # 下周去长沙出差有啥能吃的: what comes before the question is stated.
+                self.end = tail.start()
+                asks = False
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
@@ -644,6 +608,11 @@ class _Reading(_Stating):
                 self.subject = self._subject(self._lead()[0]) or self.subject
             self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
+
+    def _is_own_or_ahead(self) -> bool:
+        """Whether the clause is of the speaker's or of a relative's, or tells of a time to come."""
+        at, _, ahead = self._lead()
+        return ahead or bool(clauses.ME(self.text, at, self.end) or clauses.KIN(self.text, at, self.end))
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(clauses.DECIDED(self.text, self.start, self.end))
@@ -660,29 +629,30 @@ class _Reading(_Stating):
         at, formerly, ahead = self._lead()
         subject = self._subject(at)
         if subject is None:
-            self._without_subject(at, _State(formerly, False, ahead))
+            self._without_subject(at, ChineseState(formerly, False, ahead))
             return ""
         self.subject = subject
         if not subject.who:
             return ""
-        if subject.who[0] != _USER and clauses.REPORTS(self.text, subject.end, self.end):
+        if subject.who[0] != USER and clauses.REPORTS(self.text, subject.end, self.end):
             return "reported"
         self._remember(subject)
-        if self._between(subject) or self._kin_named(subject, _State(formerly, False, ahead)):
+        if self._between(subject) or self._kin_named(subject, ChineseState(formerly, False, ahead)):
             return ""
         company = clauses.COMPANY(self.text, subject.end, self.end)
         if company is not None:
-            if company["us"] and subject.who[0] != _USER:
-                subject = subject._replace(who=(*subject.who, _USER))
-            if company["kin"] and not company["kinname"] and subject.who[0] == _USER and KIN[company["kin"]].relation:
+            if company["us"] and subject.who[0] != USER:
+                subject = subject._replace(who=(*subject.who, USER))
+            if company["kin"] and not company["kinname"] and subject.who[0] == USER and KIN[company["kin"]].relation:
                 kin = KIN[company["kin"]]
-                self._remember(_Subject(0, (_Who(kin=kin.word),), _USER, kin.relation))
-            if company["kin"] and not company["kinname"] and self.text.startswith(("都", "一起"), company.end()):
-                subject = subject._replace(who=(*subject.who, _Who(kin=KIN[company["kin"]].word)))
+                self._remember(ChineseSubject(0, (Person(kin=kin.word),), USER, kin.relation))
+            if company["kin"] and self.text.startswith(("都", "一起"), company.end()):
+                other = Person(company["kinname"]) if company["kinname"] else Person(kin=KIN[company["kin"]].word)
+                subject = subject._replace(who=(*subject.who, other))
             named = company["name"] and objects.is_person(company["name"]) and company[0][0] == "和"
-            others = (*subject.who, _Who(company["name"])) if named else subject.who
+            others = (*subject.who, Person(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)
-        self._predicates(subject.end, subject, _State(formerly, False, ahead))
+        self._predicates(subject.end, subject, ChineseState(formerly, False, ahead))
         return ""
 
     def _lead(self) -> tuple[int, bool, bool]:
@@ -702,23 +672,25 @@ class _Reading(_Stating):
             at -= 1
         return at, formerly, ahead
 
-    def _without_subject(self, at: int, state: _State) -> None:
+    def _without_subject(self, at: int, state: ChineseState) -> None:
         subject = self.subject
         last = self.last
         if last is not None and last.relation == "pet" and clauses.PET_GONE(self.text, at, self.end):
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
-            self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
+            self._say("pet", (last.object_start, last.object_end), Person(last.subject, last.kin), negated=True)
             return
         if self._pets(at) or self._pets(self.start) or subject is None:
             return
         if not subject.who:
             self._kin_named(subject._replace(end=at), state)
             return
-        if self.asked and not any(one.start < self.start for one in self.found):
-            return
         company = clauses.COMPANY(self.text, at, self.end)
         at = company.end() if company and not clauses.BREAKS(self.text, at, self.end) else at
-        carried = _Subject(at, subject.who, subject.owner, subject.relation, subject.ex, own=False)
+        both = [one for one in self.people if one.name][-2:] if "都" in self.text[self.start : at + 1] else []
+        if len(both) > 1 and all(one in self.relatives and self.relatives[one].relation == "parent" for one in both):
+            # 爸爸叫张国强，妈妈叫李秀英，都在洛阳
+            subject = subject._replace(who=tuple(both))
+        carried = ChineseSubject(at, subject.who, subject.owner, subject.relation, subject.ex, own=False)
         known = len(self.found)
         if self._between(carried) or self._kin_named(carried, state):
             return
@@ -730,233 +702,6 @@ class _Reading(_Stating):
         ):
             self.subject = None
 
-    def _subject(self, at: int) -> _Subject | None:
-        """The subject at a position, with none in it if it is unknown; None without one."""
-        text, end = self.text, self.end
-        kin = clauses.KIN(text, at, end)
-        if kin is not None:
-            return self._chain(self._of_kin(kin, _USER if kin["own"] else self._topic(kin["alone"])))
-        me = clauses.ME(text, at, end)
-        if me is not None:
-            return self._chain(_Subject(me.end(), (_USER,)))
-        pronoun = clauses.PRONOUN(text, at, end)
-        if pronoun is not None:
-            return self._chain(self._spoken_of(pronoun))
-        pets = [text[slice(*one[1:3])] for one in self.found[-_RECENT:] if one.relation == "pet"]
-        spoken_of = [*self.people[-_RECENT:], *(_Who(one) for one in pets if one not in objects.PETS)]
-        known = next((one for one in spoken_of if one.name and text.startswith(one.name, at)), None)
-        if known is not None:
-            return self._chain(_Subject(at + len(known.name), (known,)))
-        name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
-            text, at, end
-        )
-        nickname = clauses.NICKNAME(text, at, end)
-        if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
-            # 莉莉六岁了: of whom an age or an allergy is said is someone.
-            return _Subject(nickname.end(), (_Who(nickname["name"]),))
-        if name is not None and self._is_someone(name[0]):
-            return self._chain(_Subject(name.end(), (_Who(name[0]),)))
-        if clauses.OTHERS(text, at, end):
-            return _Subject(end, (), _USER)
-        return None
-
-    def _spoken_of(self, pronoun: re.Match[str]) -> _Subject:
-        """Whom a pronoun means, or with a word for a relative (他老婆) that relative."""
-        if pronoun["both"]:
-            return _Subject(pronoun.end(), tuple(self.people[-2:]))
-        others = self.women if pronoun[0] == "他" else self.men
-        who = [one for one in self.people if one not in others][-1:]
-        known = self.relatives.get(who[0], _Subject(0)) if who else _Subject(0)
-        subject = known._replace(end=pronoun.end(), who=tuple(who), own=True)
-        kin = clauses.HIS_KIN(self.text, pronoun.end(), self.end)
-        if kin is None:
-            return subject
-        if not subject.who:
-            return subject._replace(end=kin.end())
-        self._remember(subject)
-        return self._relative(kin, KIN[kin["kin"]], subject.who[0], ex=False)
-
-    def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
-        word = found["kin"] or found["alone"]
-        word = word.removeprefix("另一个")
-        kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
-        if found["alone"] and kin.relation == "sibling" and clauses.CHILDREN(self.text, self.first, self.start):
-            kin = objects.Kin("child", "child")
-        if owner != _USER and word in clauses.IN_LAWS:
-            kin = objects.Kin("married_to", kin.word)
-        ex = bool(found["ex"]) or word.startswith("前")
-        return self._relative(found, kin, owner, ex)
-
-    def _topic(self, word: str) -> _Who:
-        """Whose relative a word without an owner is: the speaker's, or the named person's who was spoken of."""
-        if (
-            word in clauses.IN_LAWS
-            and self.last is not None
-            and self.last.relation == "sibling"
-            and not self.last.subject
-        ):
-            return _Who(self.text[self.last.object_start : self.last.object_end])
-        if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
-            return self.subject.owner
-        if (
-            self.text.startswith(("现在的", "后来的", "新"), self.start)
-            and self.subject
-            and self.subject.who[:1] != (_USER,)
-        ):
-            return self.subject.who[0] if self.subject.who else _USER
-        near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
-        known = self.subject.who[:1] if self.subject is not None and near else ()
-        if self.subject is not None and self.subject.relation == "married_to" and self.subject.owner == _USER:
-            return _USER
-        return known[0] if known and known[0].name else _USER
-
-    def _relative(self, found: re.Match[str], kin: objects.Kin, owner: _Who, ex: bool) -> _Subject:
-        if found["name"] and not is_a_word(found["name"]) and found["name"] not in KIN:
-            if kin.relation:
-                self._say(kin.relation, found.span("name"), owner, negated=ex, confidence=0.85)
-            return _Subject(found.end(), (_Who(found["name"]),), owner, kin.relation, ex)
-        end = found.start("name") if found["name"] else found.end()
-        if owner == _USER:
-            # An elder and a younger brother are two people with one English word.
-            groups = found.groupdict()
-            self.kin_words[kin.word].add("".join(dict.fromkeys(groups["kin"] or groups["alone"])))
-            name = (
-                self.named.get(kin.word)
-                if kin.relation in clauses.FAMILY and len(self.kin_words[kin.word]) == 1
-                else ""
-            )
-            return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
-        called = clauses.NAMES_KIN(self.text, end, self.end)
-        if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
-            self._say(kin.relation, called.span("any"), owner, confidence=0.9)
-            return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
-        return _Subject(end, (), owner, kin.relation, ex)
-
-    def _chain(self, subject: _Subject) -> _Subject:
-        """The relative of a subject (李薇的女儿), which is the subject then."""
-        for _ in range(2):
-            found = clauses.CHAIN(self.text, subject.end, self.end) or clauses.HAS_KIN(self.text, subject.end, self.end)
-            if found is None or len(subject.who) != 1:
-                break
-            kin = KIN[found["kin"]]
-            bore = subject.relation in ("married_to", "partner") and clauses.BORE(found[0])
-            owner = subject.owner if bore else subject.who[0]
-            self._remember(subject)
-            subject = self._relative(found, kin, owner, ex=False)
-        return subject
-
-    def _between(self, subject: _Subject) -> bool:
-        """Claims of two people (我和阿杰分手了), and those of one who lost or lacks another (我离婚了)."""
-        at = self._skip(subject.end)
-        who = subject.who[0]
-        if at >= self.end:
-            return False
-        self._wed(who, subject.end)
-        if (who == _USER or who.name) and clauses.PAIR_CUE(self.text, subject.end, self.end):
-            for pattern, relation, ended in clauses.BETWEEN:
-                found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
-                if found is not None and objects.is_person(found["name"]):
-                    self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
-                    self.people.append(_Who(found["name"]))
-                    return "婚礼" not in found[0]
-            with_name = clauses.WITH_NAME(self.text, at, self.end)
-            if with_name is not None and objects.is_person(with_name["name"]):
-                self.people.append(_Who(with_name["name"]))
-        for pattern, relation in clauses.ALONE if clauses.ALONE_CUE(self.text, at, self.end) else ():
-            found = pattern.match(self.text, at, self.end)
-            if found is not None:
-                self._say(relation, (at, at), who, negated=True, confidence=0.9)
-                return "又嫁" not in found[0]
-        return self._is_kin(subject)
-
-    def _wed(self, who: _Who, at: int) -> None:
-        """Remember who is spoken of after a wedding, and as a man or as a woman."""
-        found = clauses.WEDS(self.text, at, self.end)
-        if found is None or not objects.is_person(found["name"]):
-            return
-        spouse = _Who(found["name"])
-        self.people.append(spouse)
-        if found["verb"]:
-            men, women = ({spouse}, {who}) if found["verb"] == "嫁" else ({who}, {spouse})
-            self.men |= men
-            self.women |= women
-
-    def _is_kin(self, subject: _Subject) -> bool:
-        who = subject.who[0]
-        if not who.name:
-            return False
-        found = clauses.IS_KIN(self.text, subject.end, self.end)
-        if found is not None and KIN[found["kin"]].relation:
-            self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
-            return True
-        pair = clauses.COUPLE(self.text, subject.end, self.end)
-        if pair is not None and KIN[pair["kin"]].relation:
-            ended = bool(re.search("离了|离婚|分手", self.text[pair.end() : self.end]))
-            self._say(KIN[pair["kin"]].relation, pair.span("name"), who, negated=ended, confidence=0.85)
-            return True
-        return False
-
-    def _kin_named(self, subject: _Subject, state: _State) -> bool:
-        """The name of a relative (我妹妹叫小红), what follows it (叫小红五岁), or that one died."""
-        who = subject.who[0] if subject.who else _Who(kin="?")
-        if who == _USER or not subject.relation:
-            return False
-        if clauses.DIED(self.text, subject.end, self.end) and subject.own:
-            return self._died(subject)
-        # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
-        if who.name and (subject.own or not clauses.SECOND(self.text, subject.end, self.end)):
-            return False
-        if self._both_named(subject, sure=who.kin in ("parents", "twins", "child")):
-            return True
-        at = self._skip(subject.end)
-        found = clauses.NAMES_KIN(self.text, at, self.end) or clauses.NAMES_KIN(self.text, subject.end, self.end)
-        if found is None:
-            return False
-        group = "any" if found["any"] else "sure"
-        if not (objects.is_name if group == "any" else objects.is_person)(found[group]) or who.kin == "parents":
-            return False
-        if subject.relation in ("married_to", "partner") and clauses.BORE(self.text, self.first, at):
-            # 我太太生了，叫陈安: the name is the child's.
-            subject = _Subject(subject.end, (_Who(kin="child"),), subject.owner, "child")
-        self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
-        self.subject = subject._replace(who=(_Who(found[group]),), end=found.end(group))
-        if subject.owner == _USER and who.kin:
-            self._called(who, found[group])
-        self._remember(self.subject)
-        self._predicates(found.end(group), self.subject, state)
-        return True
-
-    def _called(self, who: _Who, name: str) -> None:
-        """Give what was said of a relative by the word for them (我女儿三岁) to the name, if there is only one such."""
-        self.named[who.kin] = "" if self.named.get(who.kin, name) != name else name
-        if len(self.kin_words[who.kin]) == 1 and self.named[who.kin]:
-            self.found = [one._replace(subject=name, kin="") if one.kin == who.kin else one for one in self.found]
-            self.last = self.found[-1] if self.found else None
-
-    def _died(self, subject: _Subject) -> bool:
-        last, who = self.found[-1] if self.found else None, subject.who[0]
-        if who.name and last is not None and last.relation == subject.relation:
-            self.found[-1] = self.last = last._replace(negated=True, start=self.start, end=self.end)
-        elif who.name:
-            self._relate(subject.relation, who, negated=True)
-        elif who.kin and subject.relation in ("parent", "relative") and who.kin != "parents":
-            # 我爷爷住在武汉。他去世了: the word for him is in a clause before.
-            said = clauses.KIN_SAID(self.text, 0, subject.end)
-            word = next((one for one in reversed(list(said)) if KIN[one[0]].word == who.kin), None)
-            if word is not None:
-                self._say(subject.relation, word.span(), subject.owner, negated=True)
-        return True
-
-    def _both_named(self, subject: _Subject, *, sure: bool) -> bool:
-        two = clauses.TWO_NAMES(self.text, subject.end, self.end)
-        if two is None or not (sure or all(len(two[one]) > 1 and objects.is_name(two[one]) for one in ("one", "two"))):
-            return False  # 李和平 is one name
-        for group in ("one", "two"):
-            self._say(subject.relation, two.span(group), subject.owner, confidence=0.9)
-        self.subject = subject._replace(who=(_Who(two["one"]), _Who(two["two"])))
-        self._remember(self.subject)
-        return True
-
     def _contacts(self) -> bool:
         text, known = self.text, len(self.found)
         for relation, pattern, cue in clauses.CONTACTS:
@@ -965,10 +710,15 @@ class _Reading(_Stating):
                 if not cue(text, self.before) or clauses.NOT_OWN(text, self.first):
                     continue
                 subject = self._subject(self._lead()[0]) or self.subject
+                of_kin = clauses.OF_KIN(text, self.start, found.start())
+                if of_kin is not None:
+                    subject = ChineseSubject(
+                        self.start, (Person(of_kin["name"] or "", "" if of_kin["name"] else KIN[of_kin["kin"]].word),)
+                    )
                 if subject is None or not subject.who:
                     if self.text[self._lead()[0]] not in "那这":
                         continue
-                    subject = _Subject(self.start, (_USER,))
+                    subject = ChineseSubject(self.start, (USER,))
                 self.subject = subject._replace(own=False)
                 gone = clauses.GONE(text, before, found.start()) or clauses.GONE_AFTER(text, found.end(), self.end)
                 if self.slip and self.last is not None and self.last.relation == relation:
@@ -984,7 +734,7 @@ class _Reading(_Stating):
         for frame in CLAUSES:
             for at in dict.fromkeys((self.start, lead)):
                 found = frame.match(self.text, at, self.end)
-                if found is not None and self._state_all(frame, found, _Subject(at, (_USER,)), _State()):
+                if found is not None and self._state_all(frame, found, ChineseSubject(at, (USER,)), ChineseState()):
                     return True
         return False
 

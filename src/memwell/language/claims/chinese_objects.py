@@ -17,7 +17,7 @@ H = "\u4e00-\u9fff"
 _RELATIVES = """
 married_to husband 老公 丈夫 先生 男人
 married_to wife 老婆 妻子 太太 媳妇儿 媳妇
-married_to spouse 爱人 那口子
+married_to spouse 爱人 那口子 老伴儿 老伴
 married_to ex-husband 前夫
 married_to ex-wife 前妻
 partner boyfriend 男朋友 男友; partner girlfriend 女朋友 女友; partner partner 对象 另一半; partner fiancé 未婚夫
@@ -26,7 +26,8 @@ parent parents 爸妈 父母
 child son 儿子; child older_son 大儿子; child second_son 二儿子; child third_son 三儿子; child younger_son 小儿子
 child daughter 女儿 闺女; child older_daughter 大女儿 大闺女; child second_daughter 二女儿; child third_daughter 三女儿
 child younger_daughter 小女儿 小闺女
-child child 孩子 娃 宝宝 丫头; child eldest_child 老大 大宝 大娃; child second_child 老二 二宝 二娃; child third_child 老三
+child child 孩子 小孩 娃 宝宝 丫头; child eldest_child 老大 大宝 大娃; child second_child 老二 二宝 二娃
+child third_child 老三
 child twins 双胞胎 龙凤胎
 sibling older_brother 哥哥 老哥 哥; sibling eldest_brother 大哥; sibling second_older_brother 二哥
 sibling third_older_brother 三哥; sibling fourth_older_brother 四哥; sibling younger_brother 弟弟 老弟 弟
@@ -54,12 +55,13 @@ relative son-in-law 女婿; relative daughter-in-law 儿媳妇 儿媳; relative 
 friend friend 好朋友 好友 老朋友 朋友 闺蜜 发小 死党 哥们儿 哥们; friend roommate 室友 舍友; friend neighbour 邻居
 friend classmate 老同学 同学; friend deskmate 同桌; colleague colleague 老同事 同事 搭档; colleague boss 老板 领导 上司
 colleague manager 经理
-colleague supervisor 导师
+colleague supervisor 导师 主管
+colleague apprentice 徒弟
 colleague business_partner 合伙人
+friend friend 棋友 球友 牌友 酒友 饭友 驴友 病友 校友 笔友 舞友 钓友
 friend schoolmate 学长 学姐 学弟 学妹 师兄 师姐 师弟 师妹; friend comrade 战友 队友 老乡 网友
 relative stepfather 继父 后爸; relative stepmother 继母 后妈; relative godson 干儿子; relative goddaughter 干女儿
 relative godmother 干妈; relative godfather 干爹 干爸; - client 客户; - master 师父 师傅
-- apprentice 徒弟
 - teacher 老师 班主任
 - landlord 房东
 - coach 教练
@@ -80,7 +82,7 @@ KIN: dict[str, Kin] = {
 }
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
-    "男人 先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
+    "男人 先生 太太 孩子 小孩 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
     "老同学 老三 小弟 小妹 大弟 大妹".split()),
     key=len, reverse=True)) + f"|(?:对象|孩子|婆婆)(?=在|是|今年)|(?:{KIN_WORDS})(?=叫)|先生(?=姓)"  # fmt: skip
 """Relatives that are the speaker's without a word that says so."""
@@ -98,7 +100,7 @@ _NO_GIVEN = (
 )
 G = rf"(?![{_NO_GIVEN}])[{H}]"
 AGE = "(?:\\d{1,3}|[一两二三四五六七八九十]{1,3})"
-AGED = f"今?年?{AGE}岁"
+AGED = f"(?:今年|才|刚刚?满?|已经|都|快|也)?{AGE}岁"
 NAME_CHARS = rf"(?:(?![我你他她它们了过去回的着得不吗呢吧是叫这那很就都，]|{AGED})[{H}])"
 ANY_NAME = rf"(?:{NAME_CHARS}{{2,4}}|阿?[A-Z][A-Za-z]{{1,15}}(?: [A-Z][a-z]+)?|[a-z]{{3,12}})"
 _FOREIGN = (
@@ -107,7 +109,8 @@ _FOREIGN = (
 )
 _PET_NAME = rf"(?P<{{0}}>[{H}])(?P={{0}})"
 _NICK = (
-    rf"(?!大学|大名|小名|大概|大家|大夫|大厂|老师|老板|老人|老家|老是|老爱|老公|老婆|老妈|老爸|小孩|小时|小心|小猫|"
+    rf"(?!大[一二三四]|大学|大名|小名|大概|大家|大夫|大厂|老师|老板|老人|老家|老是|老爱|老公|老婆|老妈|老爸|小孩|小时"
+    rf"|小心|小猫|"
     rf"小狗|小学|小区|小说|小姐|阿姨|老大|"
     rf"老二)[小阿老大](?:[{H}](?<![{_NO_GIVEN}朋孩时]))"
 )
@@ -123,16 +126,17 @@ PERSON = (
     rf"姐|哥|工|经理|师傅))"
 )
 """A name whose form shows that it is one."""
+PERSON_AHEAD = rf"(?:{ANY_SURNAME}{G}{G}?|[小老阿][{H}]|[A-Z][a-z]+){_FOLLOW}"
 _TWICE = (
     rf"(?!妈妈|爸爸|常常|刚刚|天天|年年|人人|个个|慢慢|偏偏|早早|好好|大大|往往|每每|渐渐|多多|仅仅|整整|统统|默默|"
-    rf"明明)(?P<twice>[{H}])(?P=twice)"
+    rf"明明|乖乖|偷偷|悄悄|时时|处处|事事|样样|[看听写谢问说想试走玩聊尝找算帮等坐站动查学讲管教陪劝歇睡洗转打跑跳练读种])(?P<twice>[{H}])(?P=twice)"
 )
 _GIVEN2 = f"[{''.join(sorted(entities.GIVEN))}]"
 _FOREIGN_NAME = (
     "(?:[阿艾安奥巴贝本比伯博布查达戴丹道德迪蒂杜恩尔法菲费弗福盖格哈海汉赫亨霍基吉加杰金卡凯坎柯科克肯库拉莱兰劳勒雷蕾里丽莉琳伦罗"
     "洛马麦曼梅米莫穆娜纳妮尼诺帕佩皮普奇乔琼让瑞萨塞莎史斯丝苏索塔泰汤特廷托瓦威薇韦维温沃乌希辛休雅亚耶伊英尤约泽詹珍兹佐健司]{2,4})"
 )
-KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{_TWICE}{_FOLLOW}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
+KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{_TWICE}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
 """A name directly after the word for a relative."""
 
 # Objects.
@@ -140,24 +144,26 @@ KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{_TWICE}{_FOLLOW}|(?!天天){
 N = "零〇一二三四五六七八九十两\\d"
 _PARTICLES = '[了的吧啊呀哦啦呢哈嘛喔噢哟呗咯喽哒"”」』 ~]|而已|来着|哈哈|就行|就好|就可以'
 END = rf"(?=(?:{_PARTICLES})*\s*$)"
-LONG = rf"(?:已经|快|都|有|大概|差不多|整整|将近|了|的|住|过|待){{0,3}}[{N}几好多半]+多?个?(?:年|月|天|周|星期|辈子)"
+LONG = rf"(?:已经|快|都|有|大概|差不多|整整|将近|了|的|住|过|待){{0,3}}第?[{N}几好多半]+多?个?(?:年|月|天|周|星期|辈子)"
 ON = rf"(?:{END}|(?={LONG}))"
 QUOTE = '[“「『"‘]?'
 _EMAIL = r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}"
 # At most 15 digits with the country, and 13 without: longer ones are numbers of cards and of identity papers.
-_PHONE = r"(?<![\d+-])(?:\+\d(?:-?\d){6,14}|(?:00)?\d(?:-?\d){6,12})(?![\d@]|-\d)"
+_PHONE = r"(?<![\d+-])(?:1\d{2} \d{4} \d{4}|\+\d(?:-?\d){6,14}|(?:00)?\d(?:-?\d){6,12})(?![\d@]|-\d)"
 EMAIL, PHONE = LazyPattern(_EMAIL), LazyPattern(_PHONE)
 DATE = (
     rf"(?:(?:农历|阴历|阳历|公历)?(?:(?:\d{{4}}|\d{{2}}|[{N}]{{4}}|[{N}]{{2}})年)?(?:[{N}]{{1,3}}月|腊月|"
     rf"正月)初?[{N}廿]{{1,3}}(?:日|号)?"
-    r"|初[一二三四五六七八九十]{1,2}|\d{1,2}[./]\d{1,2}|(?:教师|圣诞|儿童|情人|国庆|中秋|妇女|劳动|愚人|万圣|元宵|端午|重阳|青年|建军)节|元旦|除夕|"
+    r"|初[一二三四五六七八九十]{1,2}|\d{1,2}[./]\d{1,2}|(?:教师|圣诞|儿童|情人|国庆|中秋|妇女|劳动|愚人|万圣|元宵|端午"
+    r"|重阳|青年|建军)节|元旦|除夕|"
     r"平安夜|七夕|中秋|国庆|圣诞)"
 )
 _JOB_ENDS = (
-    "师|(?<![成人会党动一团队])员|(?:瓦|电|木|焊|钳|技|矿|护|油漆|清洁|社|义|管道|装修|维修|美|临时|小时|码)工|匠"
+    "师|(?<![成人会党动一团队])员|(?:瓦|泥瓦|水管|水电|架子|钢筋|环卫|搬运|流水线|铣|钣金|喷漆|电|木|焊|钳|技|矿|护|油漆"
+    "|清洁|社|义|管道|装修|维修|美|临时|小时|码)工|匠"
     "|(?:作|画|科学|艺术|音乐|企业|银行|专|评论|收藏|漫画|书法|舞蹈|美食|小说|插画|创业)家|(?:歌|鼓|骑|水|吉他|贝斯|助|"
     "操盘|键盘|写|枪|猎)手"
-    "|(?:校|院|所|局|厂|店|村|队|船|机|列车|护士|行|处|科|部|董事|会|组|镇|县|秘书|市|排|连|乡|站|馆|园)长"
+    "|(?:线|班|校|院|所|局|厂|店|村|队|船|机|列车|护士|行|处|科|部|董事|会|组|镇|县|秘书|市|排|连|乡|站|馆|园)长"
     "|(?:经纪|主持|制片|策展|投资|创始|合伙|媒体|军|工|商|艺|诗|代理|音乐|出版|猎|手艺|牧羊|守夜|公证)人"
     "|(?:医|学|大学|研究|博士|硕士|高中|初中|小学|中学|实习|留学|规培)生|大夫|护士|老师|教授|司机|会计|出纳|编辑|记者|"
     "主编|编剧|导演|翻译|秘书|助理|经理"
@@ -166,18 +172,21 @@ _JOB_ENDS = (
     "|(?:助产|药剂|道|护)士|大厨|主厨|厨子|厨师长|育儿嫂|店主|军官|警官|产品|架构|幼师"
     "|主管|总监|总裁|老板|顾问|客服|销售|运营|策划|行政|前台|保安|保姆|月嫂|教练|裁判|法官|检察官|警察|刑警|交警|民警|"
     "士兵|农民|渔民|博士后"
-    "|码农|设计|测试|法务|人事|HR|审计|精算|主播|博主|[Uu][Pp]主|网红|中介|经纪|代购|个体户|创业者|自由职业者?|家庭主妇|"
+    "|码农|设计|测试|法务|人事|HR|审计|精算|主播|博主|[Uu][Pp]主|网红|中介|经纪|代购|个体户|创业者|自由职业者?|(?:修车"
+    "|装修|电梯|家电|水电|理发|开锁|[烧烤面]{1,2}点?)师傅|空乘|博后|家庭主妇|"
     "全职妈妈|全职太太|志愿者"
     "|包工头|支书|书记|CEO|CTO|模特|空姐|空少|裁缝|编导|督导|导游|领队|船员|主任|主席|律所助理|后端|前端|财务|兽医|牙医|"
     "中医|法医|校医|村医|外教|家教|助教|幼教|编程"
 )
 _IS_JOB = LazyPattern(
-    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|.*[是叫我你]|[读念考上]过?|"
+    rf"(?!普通|好|这|那|我|你|他|她|.*不会|.*考上|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|.*[是叫我你]"
+    rf"|[读念考上]过?|"
     rf"[不没是当做像找有去和跟让给被问打在从就都改约]|前任|.*了)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
 _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
 _NOT_PLACE = (
-    "[跟和陪与]|城中村|这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
+    "[跟和陪与]|城中村|这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆"
+    "|新家|新房|隔壁|"
     "办公室|工位|楼上|楼下|公司$|单位$|附近|"
     "冰箱|被窝|沙发|桥洞|天上|垃圾|厕所|手机|游戏|菠萝|未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极"
     "|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
@@ -197,20 +206,22 @@ _COUNTRIES = frozenset(
     "巴西 阿根廷 墨西哥 智利 "
     "秘鲁 波兰 匈牙利 捷克 乌克兰 以色列 伊朗 伊拉克 沙特 阿联酋 爱尔兰 冰岛 尼泊尔 老挝 古巴 哥伦比亚 "
     "尼日利亚 肯尼亚 "
-    "摩洛哥 哈萨克斯坦".split()
+    "摩洛哥 突尼斯 哈萨克斯坦".split()
 )
 _NO_HOME = (
     "好 老 男 女 坏 本 当 主 年轻 普通 中年 外地 本地 南方 北方 外国 成年 负责 同龄 自己 正常 一家 两口 单身 乡下 "
     "农村 城里 纸片 机器 稻草 打工 干饭"
 ).split()
 _SCHOOL = LazyPattern(
-    rf"(?!家里蹲)(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|"
-    rf"研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校)|[{H}]{{1,2}}(?<![长老])大"
+    rf"(?!家里蹲)(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中"
+    rf"|研究院|"
+    rf"研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校)|[{H}]{{1,2}}(?<![长老拿])大"
     r"|清华|北大|复旦|同济|浙大|武大|南大|中大|人大|厦大|川大|山大|北航|北邮|北理|北师大|北外|华科|哈工大|西工大|南开|"
     r"天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
-    "家里蹲|某|第|地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
+    "家里蹲|某|第|以后|之后|体制内|地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力"
+    "|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
     "户外|一线|晚上|白天|早上|夜里|"
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
@@ -221,7 +232,8 @@ _IS_ORG = LazyPattern(
 ).fullmatch
 _ORG_ENDS = LazyPattern(
     rf"[{H}A-Za-z0-9]{{1,14}}(?:公司|集团|银行|医院|局|厂|所|院|台|社|店|部|科技|物流|汽车|电子|软件|传媒|证券|保险|基金|"
-    rf"电网|移动|电信|联通|石油|地产|餐厅|中心|出版社|报社|律所|事务所|工作室|机构|协会|幼儿园|学校|中学|小学|大学|学院|"
+    rf"电网|移动|电信|联通|石油|地产|餐厅|中心|出版社|报社|总部|分公司|分部|[分支]行|律所|事务所|工作室|机构|协会|幼儿园"
+    rf"|学校|中学|小学|大学|学院|"
     rf"单位)"
 ).fullmatch
 _ORGS = entities.ORGANISATIONS_ZH | frozenset(
@@ -232,13 +244,17 @@ _ORGS = entities.ORGANISATIONS_ZH | frozenset(
     "英特尔 英伟达 "
     "高通 西门子 博世 宝马 奔驰 大众 丰田 谷歌 微软 "
     "腾讯 百度 华为 小米 京东 美团 网易 蚂蚁 邮局 普华永道 德勤 安永 毕马威 宝洁 联合利华 麦肯锡 宜家 优衣库 星巴克 "
-    "麦当劳 肯德基".split()
+    "麦当劳 肯德基 海关 法院 检察院 派出所 公安局 南航 国航 东航 海航 深航 川航 中铁 中建 "
+    "中交 中石油 中石化 招商银行 国网".split()
 )
-_VISITED_ORGS = frozenset("星巴克 麦当劳 肯德基 海底捞 瑞幸 宜家 优衣库 迪士尼 沃尔玛 邮局".split())
+_VISITED_ORGS = frozenset(
+    "法院 检察院 派出所 公安局 星巴克 麦当劳 肯德基 海底捞 瑞幸 宜家 优衣库 迪士尼 沃尔玛 邮局".split()
+)
 LANGUAGE = (
     "(?:英语|英文|日语|日文|法语|法文|德语|德文|韩语|韩文|俄语|俄文|西班牙语|西语|葡萄牙语|葡语|意大利语|意语|阿拉伯语|"
     "泰语|越南语|印尼语|马来语|荷兰语|瑞典语|"
-    "芬兰语|挪威语|丹麦语|波兰语|捷克语|希腊语|土耳其语|波斯语|印地语|乌尔都语|蒙古语|蒙语|藏语|维语|维吾尔语|哈萨克语|"
+    "芬兰语|挪威语|丹麦语|波兰语|捷克语|希腊语|土耳其语|波斯语|印地语|(?:印尼|泰国|越南|缅甸|日本|韩国|德国|法国|俄国"
+    "|外国)话|乌尔都语|蒙古语|蒙语|藏语|维语|维吾尔语|哈萨克语|"
     "朝鲜语|彝语|苗语|壮语|满语|拉丁语|希伯来语|世界语|"
     "中文|汉语|普通话|国语|粤语|白话|手语|缅甸语|老挝语|柬埔寨语|乌克兰语|匈牙利语|"
     "(?:广东|四川|上海|闽南|客家|潮汕|东北|温州|湖南|长沙|武汉|河南|山东|陕西|天津|北京|南京|苏州|杭州|宁波|福州|海南|"
@@ -258,8 +274,10 @@ PETS = (
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
 PET_NAMES = (
-    "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花|汤圆|布丁|年糕|糯米|团子|丸子|奶茶|可乐|雪糕|芝麻|花卷"
-    "|馒头|饺子|橘子|柚子|土豆|板栗|栗子|麻薯|泡芙|曲奇|果冻|芋圆|毛豆|奥利奥|拿铁|元宵|麻团|肉包|糖糖|饭团|皮蛋|豆腐|小黑|小白|小花"
+    "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花|汤圆|布丁|年糕|糯米|团子|丸子|奶茶|可乐|雪糕"
+    "|芝麻|花卷"
+    "|馒头|饺子|橘子|柚子|土豆|板栗|栗子|麻薯|泡芙|曲奇|果冻|芋圆|毛豆|奥利奥|拿铁|元宵|麻团|肉包|糖糖|饭团|皮蛋|豆腐"
+    "|小黑|小白|小花"
 )
 """Names that pets have more often than people or things."""
 COUNT = (
@@ -288,18 +306,47 @@ PLACE = rf"(?:[{H}A-Za-z·]{{2,12}}?|{LATIN_NAME})"
 _IS_LATIN_NAME = LazyPattern(LATIN_NAME).fullmatch
 MAJOR = (
     rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|"
-    rf"开)(?:(?![的了我你]|(?<!吉)他)[{H}A-Za-z]){{2,8}}?)"
+    rf"开)(?:(?![的了我你]|(?<!吉)他)[{H}A-Za-z]){{2,8}}?|中(?:文|医|药|国史)[{H}]{{0,4}}?)"
 )
 
 
 # The types of objects by relation.
 
 
+_LONGEST_WORD = 10
 _PROVINCES = frozenset(
     "河北 山西 辽宁 吉林 江苏 浙江 安徽 福建 江西 山东 河南 湖北 湖南 广东 海南 四川 贵州 云南 陕西 甘肃 青海 "
     "台湾 广西 "
     "西藏 宁夏 新疆".split()
 )
+
+
+_CITIES = frozenset(
+    """
+石家庄 唐山 秦皇岛 邯郸 邢台 保定 张家口 承德 沧州 廊坊 衡水 太原 大同 阳泉 长治 晋城 朔州 晋中 运城 忻州 临汾 吕梁
+呼和浩特 包头 乌海 赤峰 通辽 鄂尔多斯 呼伦贝尔 巴彦淖尔 乌兰察布 兴安盟 锡林郭勒 阿拉善 沈阳 大连 鞍山 抚顺 本溪 丹东
+锦州 营口 阜新 辽阳 盘锦 铁岭 葫芦岛 长春 四平 辽源 通化 白山 松原 白城 延边 延吉 哈尔滨 齐齐哈尔 鸡西 鹤岗 双鸭山 大庆
+伊春 佳木斯 七台河 牡丹江 黑河 绥化 无锡 徐州 常州 苏州 南通 连云港 淮安 盐城 扬州 镇江 泰州 宿迁 宁波 温州 嘉兴 湖州
+绍兴 金华 衢州 舟山 台州 丽水 芜湖 蚌埠 淮南 马鞍山 淮北 铜陵 安庆 黄山 滁州 阜阳 宿州 六安 亳州 池州 宣城 莆田 三明 泉州
+漳州 南平 龙岩 宁德 景德镇 萍乡 九江 新余 鹰潭 赣州 吉安 宜春 抚州 上饶 淄博 枣庄 东营 烟台 潍坊 济宁 泰安 威海 日照 临沂
+德州 聊城 滨州 菏泽 开封 平顶山 安阳 鹤壁 新乡 焦作 濮阳 许昌 漯河 三门峡 南阳 商丘 信阳 周口 驻马店 黄石 十堰 宜昌 襄阳
+鄂州 荆门 孝感 荆州 黄冈 咸宁 随州 恩施 仙桃 潜江 株洲 湘潭 衡阳 邵阳 岳阳 常德 张家界 益阳 郴州 永州 怀化 娄底 湘西 韶关
+汕头 江门 湛江 茂名 肇庆 惠州 梅州 汕尾 河源 阳江 清远 中山 潮州 揭阳 云浮 柳州 梧州 北海 防城港 钦州 贵港 玉林 百色 贺州
+河池 来宾 崇左 儋州 自贡 攀枝花 泸州 德阳 绵阳 广元 遂宁 内江 乐山 南充 眉山 宜宾 广安 达州 雅安 巴中 资阳 阿坝 甘孜 凉山
+西昌 六盘水 遵义 安顺 毕节 铜仁 黔东南 黔南 曲靖 玉溪 保山 昭通 普洱 临沧 楚雄 红河 文山 西双版纳 德宏 怒江 迪庆 日喀则
+昌都 林芝 山南 那曲 铜川 宝鸡 咸阳 渭南 延安 汉中 榆林 安康 商洛 嘉峪关 金昌 白银 天水 武威 张掖 平凉 酒泉 庆阳 定西 陇南
+临夏 甘南 海东 玉树 格尔木 石嘴山 吴忠 固原 中卫 克拉玛依 吐鲁番 哈密 阿克苏 喀什 和田 伊犁 伊宁 塔城 阿勒泰 石河子 昆山
+张家港 常熟 太仓 江阴 宜兴 义乌 慈溪 余姚 诸暨 晋江 石狮 海门 启东 都江堰 敦煌 瑞丽 腾冲 满洲里 闵行 浦东 嘉定 通州 朝阳
+海淀 顺义 昌平 奥克兰 惠灵顿 悉尼 墨尔本 布里斯班 珀斯 阿德莱德 堪培拉 多伦多 温哥华 渥太华 蒙特利尔 卡尔加里 洛杉矶
+旧金山 西雅图 波士顿 芝加哥 休斯顿 硅谷 费城 迈阿密 拉斯维加斯 曼彻斯特 利物浦 爱丁堡 伯明翰 利兹 都柏林 柏林 慕尼黑
+法兰克福 汉堡 科隆 斯图加特 苏黎世 日内瓦 维也纳 布拉格 布达佩斯 华沙 里昂 马赛 米兰 罗马 佛罗伦萨 威尼斯 都灵 马德里
+巴塞罗那 里斯本 波尔图 阿姆斯特丹 鹿特丹 布鲁塞尔 哥本哈根 斯德哥尔摩 奥斯陆 赫尔辛基 雅典 伊斯坦布尔 莫斯科 圣彼得堡
+基辅 迪拜 多哈 开罗 内罗毕 约翰内斯堡 孟买 新德里 曼谷 清迈 普吉 芭提雅 河内 胡志明 岘港 吉隆坡 槟城 雅加达 巴厘岛 马尼拉
+宿务 金边 暹粒 仰光 万象 首尔 釜山 大邱 济州 东京 大阪 京都 名古屋 横滨 神户 福冈 札幌 仙台 冲绳 奈良 非洲 欧洲 美洲
+东南亚 中东 圣保罗 利马 墨西哥城
+""".split()
+)
+"""Cities that ``entities`` does not have; the dictionary takes many of them for something else."""
 
 
 @cache
@@ -312,25 +359,28 @@ def _tags() -> Callable[[str], list[tuple[str, str]]]:
 
 def known_place(word: str) -> bool:
     """Whether a word is surely the name of a place."""
-    if word in entities.PLACES_ZH or word in _COUNTRIES or word in entities.PLACES:
+    if word in entities.PLACES_ZH or word in _CITIES or word in _COUNTRIES or word in entities.PLACES:
         return True
     if not 2 <= len(word) <= 8 or not re.fullmatch(f"(?![那这])(?:(?![叫住在])[{H}])+", word):
         return False
     if (
         word[:2] in _PROVINCES
         and len(word) <= 6
-        and not re.search("大学|学院|银行|公司|[菜话人当做读念上工打学开住生省]", word)
+        and not re.search("大学|学院|银行|公司|[菜话人当做读念上工打学开住生省种养卖跑送修教搬务干搞]", word)
     ):
         return True
-    return all(tag == "ns" for _, tag in _tags()(word)) or (len(word) > 2 and word[-1] in "省市县区镇村州")
+    return all(tag == "ns" and len(part) > 1 for part, tag in _tags()(word)) or (
+        len(word) > 2 and word[-1] in "省市县区镇村州"
+    )
 
 
 def _is_home(word: str) -> bool:
     if _IS_LATIN_NAME(word):
         return True
     if not _IS_PLACE(word) or re.search(
-        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最你]|(?<![和跟与])我|公司|地方|全|[部科组处局院店厂司]$"
-        "|[江河湖海溪路街]边上?$",
+        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最你]|(?<![和跟与])我|公司|地方|全"
+        "|[部科组处局院店厂司]$"
+        "|[江河湖海溪路街]边上?$|(?:宿舍|酒店|宾馆|出租屋|单间)$",
         word,
     ):
         return False
@@ -345,7 +395,7 @@ def _is_employer(word: str) -> bool:
         or (TYPES["occupation"](word) and not _ORG_ENDS(word))
         or not _IS_ORG(word)
         or (word.endswith(("的", "里", "地", "部", "科", "组", "专业")) and "医院" not in word)
-        or re.search("(?<!当)当(?!当)", word)
+        or re.search("(?<!当)当(?!当)|开会|出差|培训|考察|旅[游行]", word)
     ):
         return False
     return not known_place(word)
@@ -380,6 +430,17 @@ def _is_nickname(word: str) -> bool:
     return is_name(word) and (len(word) <= 2 or is_person(word) or word.isascii())
 
 
+_GIVEN_NAME = LazyPattern(f"(?!天天){_GIVEN2}{{2}}").match
+
+
+def given_name(text: str, at: int, end: int) -> int:
+    """Where a given name after the word for a relative ends by the dictionary (我老公国栋血压高); ``at`` without one."""
+    named = _GIVEN_NAME(text, at, end)
+    if named is None or entities.is_a_word(named[0]):
+        return at
+    return named.end() if _tags()(text[at : min(end, at + _LONGEST_WORD)])[0][0] == named[0] else at
+
+
 def is_person(word: str) -> bool:
     """Whether a word has the form of a person's name."""
     found = _IS_PERSON(word)
@@ -391,7 +452,8 @@ _DULL = LazyPattern(
     "躺平|发呆|还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
 ).match
 _NOT_LIKED = LazyPattern(
-    r"[你您他她它这那哪谁怎的咱我了着得是到多死]|[吃喝看听玩]$|别人抽|.{1,6}不算|什么|自己|大家|上了|过(?=[的了一个他她])|[和跟]你|"
+    r"一[部个首本款]|[你您他她它这那哪谁怎的咱我了着得是到多死]|[吃喝看听玩]$|别人抽|.{1,6}不算|什么|自己|大家|上了"
+    r"|过(?=[的了一个他她])|[和跟]你|"
     r"一个人(?!旅)|饭$|起来|不起|的不是|"
     r"的是|某"
 ).match
@@ -459,7 +521,8 @@ TYPES: dict[str, Callable[[str], object]] = {
     "nationality": lambda word: word in _COUNTRIES,
     "works_at": _is_employer,
     "occupation": lambda word: bool(_IS_JOB(word)) and not _NO_JOB(word) and not _IS_MET(word),
-    "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完|了", word),
+    "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|手术|检查|核酸|体检|治疗|化疗|透析|理疗"
+    "|按摩|美甲|头发|梦|饭|客|题|对|好|错|完|了", word),
     "studies_at": lambda word: _is_school(word) and not re.search("[证照编研]$|公务|事业|驾", word),
     "alma": _SCHOOL,
     "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
@@ -476,21 +539,25 @@ TYPES: dict[str, Callable[[str], object]] = {
     "dislikes": lambda word: not _NOT_LIKED(word) and "你" not in word and "的是" not in word,
     "hobby": _is_taste,
     "favourite": _is_taste,
-    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|^没|"
+    "allergic_to": lambda word: not _DULL(word) and not re.search("^[一几两][口点次碗块]|[我你他她吗呢了会是对候被诊]"
+    "|什么|都|这|那|不|^没|"
         "任何|^(?:嘴巴?|嘴唇|脸|舌头|嗓子|喉咙|眼睛|鼻子|皮肤|身上|浑身|全身)$", word),
     "back": known_place,
     "firm": lambda word: word in _ORGS or bool(_IS_ORG(word)),
     "new_firm": lambda word: word in _ORGS and word not in _VISITED_ORGS,
     "owns": lambda word: word not in PETS and not re.search("作业|[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|"
     "男朋友|女朋友|关系|梦|信心|心得|"
-        "朋友|人$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
-    "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡$|东西|"
+        "朋友|人$|[券票]$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
+    "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|(?<!微)单$|菜$|水果|早餐|晚饭|午饭|奶茶"
+    "|咖啡$|东西|"
         "票$|醉|账|面包|零食|药$", word),
-    "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
+    "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡赶]|^(?:吃饭|做饭"
+    "|做菜|买菜|上班|收拾|洗衣服|写作业|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
     "pet_name": lambda word: word in PETS or word in PET_NAMES or not (word in KIN or word in _NO_NAMES
         or entities.is_a_word(word) or (word[0] in "小阿大" and word[1] in entities.SURNAMES)),
-    "trip": known_place,
+    "stand": lambda word: _is_employer(word) and word[-1] not in "东西南北路街区县镇村",
+    "trip": known_place, "trip_seen": known_place,
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
     "relative": is_person, "parent": is_person, "child": is_person,
 }  # fmt: skip
@@ -506,7 +573,7 @@ CHANGES = [
     for kind, verb in (
         ("studies", "系|专业|转[到成]"), ("studies_at", "转学|[退辍休]学|录取|保送|读书|上学|念书|考"),
         ("lives_in", "搬|迁|移|定居|住|生活|安家|落户|租房"), ("occupation", "转行|改行|转岗|[做当成]了"),
-        ("works_at", "跳|[离辞]职|辞|走|离开.*去|入职|加入|"
+        ("works_at", "跳|[离辞]职|辞|走|出来|离开.*去|入职|加入|"
             "[裁炒聘挖招雇录签]|开除|解雇|优化|上班|工作|任职|实习|打工|干活|被"),
     )
 ]  # fmt: skip
@@ -514,7 +581,7 @@ SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
     "first_name": "name",
     "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation",
-    "pet_name": "pet", "back": "lives_in", "trip": "plans",
+    "pet_name": "pet", "back": "lives_in", "trip": "plans", "trip_seen": "visited", "stand": "works_at",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 

@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
     class _MissingCrewAI(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingCrewAI('memwell.integrations.crewai needs crewai: pip install "memwell[crewai]"') from error
+    raise _MissingCrewAI.of("memwell.integrations.crewai needs crewai", "crewai") from error
 
 __all__ = ["MemwellStorage", "local_embedder"]
 

@@ -45,7 +45,7 @@ except ModuleNotFoundError as error:
     class _MissingADK(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingADK('memwell.integrations.google_adk needs google-adk: pip install "memwell[google-adk]"') from error
+    raise _MissingADK.of("memwell.integrations.google_adk needs google-adk", "google-adk") from error
 
 __all__ = ["MemwellMemoryService", "MemwellSessionService"]
 

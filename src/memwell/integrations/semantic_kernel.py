@@ -41,9 +41,7 @@ except ModuleNotFoundError as error:
     class _MissingKernel(MissingDependency, ImportError):
         """A program that tries the import catches ``ImportError``."""
 
-    raise _MissingKernel(
-        'memwell.integrations.semantic_kernel needs semantic-kernel: pip install "memwell[semantic-kernel]"'
-    ) from error
+    raise _MissingKernel.of("memwell.integrations.semantic_kernel needs semantic-kernel", "semantic-kernel") from error
 
 __all__ = ["MemwellKernelCollection", "MemwellKernelStore"]
 

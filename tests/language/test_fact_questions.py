@@ -13,7 +13,8 @@ ASKED = (
     ("How old am I?", "user", "age"), ("Do you remember how old I am?", "user", "age"),
     ("how old is my son now?", "my son", "age"), ("Where do I work?", "user", "works_at works_in"),
     ("So where do we live these days?", "user", "lives_in"), ("Where did I live before?", "user", "lives_in"),
-    ("Where does Priya live?", "Priya", "lives_in"), ("Can you tell me what my name is?", "user", "name"),
+    ("Where does Priya live?", "Priya", "lives_in"), ("Where does Zoë live?", "Zoë", "lives_in"),
+    ("Who am I marrying?", "user", "partner married_to"), ("Can you tell me what my name is?", "user", "name"),
     ("What do I do for a living?", "user", "occupation works_at"),
     ("What's my sister's job?", "my sister", "occupation works_at"),
     ("When's my mother's birthday?", "my mother", "birthday"), ("What's my favorite color?", "user", "favourite:colour"),
@@ -39,7 +40,7 @@ def test_of_whom_and_for_what_a_question_asks(question: str, subject: str, relat
     ("question", "called"),
     [
         ("What is my wife's name?", "wife"), ("Who is my boss?", "boss"), ("What is the name of my cat?", "cat"),
-        ("What are my kids called?", "kids"), ("我老公叫什么？", "老公"),
+        ("What are my kids called?", "kids"), ("Who is my fiancé?", "fiancé"), ("我老公叫什么？", "老公"),
         ("我家的狗叫什么名字来着？", "狗"), ("谁是我老板？", "老板"),
     ],
 )  # fmt: skip
@@ -67,3 +68,14 @@ def test_a_question_begins_and_ends_as_its_form(data: st.DataObject):
     form = data.draw(st.sampled_from(forms))
     asked = data.draw(st.from_regex(form.pattern.pattern, fullmatch=True))
     assert form.groups(asked, asked.lower()) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "word", "called"),
+    [
+        ("My boyfriend Theo made paella", "Theo", "fiancé", True), ("My girlfriend Ida sings", "Ida", "wife", True),
+        ("My wife Anna sings", "Anna", "husband", False), ("My boyfriend Theo sings", "Theo", "ex", False),
+    ],
+)  # fmt: skip
+def test_a_partner_is_found_by_what_they_became(text: str, name: str, word: str, called: bool):
+    assert fact_questions.is_called("partner", name, [text], word) is called

@@ -1250,3 +1250,31 @@ def test_conflicts_stop_at_a_limit(facts: Facts) -> None:
     assert facts.conflicts(limit=3) == facts.conflicts()[:3]
     with pytest.raises(InvalidInput):
         facts.conflicts(limit=0)
+
+
+def test_an_end_is_of_what_was_read_with_the_model_however_late():
+    with memwell.open("memory:", work=False) as m:
+        m.remember("I'm a physio at Southmead Hospital, mostly knees and shoulders lol", time=day(0))
+        m.remember([f"The rain gauge said {number} today." for number in range(20)], time=day(1))
+        m.remember("I handed in my notice at Southmead today", time=day(2))
+        # The words of many are indexed first, and read with the model later.
+        m.catch_up()
+        m.flush()
+        assert [one.object for one in m.facts.history("user", "works_at")] == ["Southmead Hospital"]
+        assert m.facts_about(relation="works_at") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I work at Otis.", "Handed in my notice at Otis today, start at Shell on 3 June"),
+        ("I work at Otis.", "I'm off! Got a data analyst job at Shell, starting 3 June"),
+    ],
+)
+def test_a_job_to_come_is_read_however_briefly_it_is_said(before: str, after: str):
+    with memwell.open("memory:", embedder=None) as m:
+        m.remember(before, time=day(0))
+        m.remember(after, time=day(5))
+        m.flush()
+        june = datetime(2024, 6, 10, tzinfo=UTC)
+        assert [one.object for one in m.facts_about(relation="works_at", as_of=june)] == ["Shell"]

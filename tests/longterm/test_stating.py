@@ -75,3 +75,22 @@ def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engin
 def test_a_fact_by_hand_has_no_memory(engine: memwell.Engine):
     engine.facts.correct("user", "occupation", "baker")
     assert stating(engine.facts, "What is my job?", NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Book us a table somewhere nice for Saturday", {"I'm allergic to nuts.", "Our son can't have eggs."}),
+        ("Can I have the pad thai?", {"I'm allergic to nuts."}), ("What's a good dessert?", {"I'm allergic to nuts."}),
+        ("帮我订个外卖", {"I'm allergic to nuts."}), ("这个蛋糕我能吃吗？", {"I'm allergic to nuts."}),
+        ("What should I cook for the kids?", {"I'm allergic to nuts.", "Our son can't have eggs."}),
+    ],
+)  # fmt: skip
+def test_what_is_eaten_calls_for_the_allergies_of_who_eats(question: str, told: set[str]):
+    with memwell.open("memory:", work=False, embedder=None) as opened:
+        opened.remember("I'm allergic to nuts.", time=BEGIN)
+        opened.remember("Our son can't have eggs.", time=BEGIN)
+        opened.remember("I'm a nurse.", time=BEGIN)
+        opened.flush()
+        found = stating(opened.facts, question, NOW)
+        assert {opened.get(one).text for one in found} == told

@@ -883,3 +883,75 @@ def test_the_current_value_of_a_named_speaker_stands_first(speaker: str, former:
             memory.remember(text, speaker=speaker, time=datetime(2026, 3, day, tzinfo=UTC))
         found = memory.recall(question)
         assert [one.text for one in found][:1] == [current]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("I can't eat prawns", "Turns out mussels are off the menu for me too, throat closed up", "What can't I eat?"),
+        (
+            "shellfish makes my throat close up, not fun",
+            "turns out I can't have penicillin either, came out in hives all over",
+            "What am I allergic to?",
+        ),
+    ],
+)
+def test_another_allergy_leaves_the_first(bench: Bench, older: str, newer: str, question: str):
+    memory = bench.memory()
+    told(memory, older, newer)
+    hits = memory.recall(question, limit=2)
+    assert {hit.text for hit in hits} == {older, newer}
+    assert not any(hit.superseded_by for hit in hits)
+
+
+def test_an_allergy_that_is_denied_is_outdated(bench: Bench):
+    memory = bench.memory()
+    first, second = told(memory, "I'm allergic to nuts.", "Turns out I'm not allergic to nuts after all.")
+    assert [(hit.id, hit.superseded_by) for hit in memory.recall("What am I allergic to?", limit=2)] == [
+        (second, ""),
+        (first, second),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("My sister Mia works at Lloyds", "Where does my dad work?"),
+        ("I'm a nurse at the Royal", "Where does my brother work?"),
+        ("My sister is allergic to cats", "What am I allergic to?"),
+        ("我妹妹在银行上班", "我爸在哪上班？"),
+    ],
+)
+def test_what_is_true_of_another_is_hardly_relevant(bench: Bench, said: str, question: str):
+    memory = bench.memory()
+    memory.remember(said, time=day(0), speaker="user")
+    memory.remember(BETWEEN, time=day(1), speaker="user")
+    memory.flush()
+    assert max(hit.relevance for hit in memory.recall(question)) < 0.1
+
+
+def test_what_is_said_of_ones_people_together_is_of_each(bench: Bench):
+    memory = bench.memory()
+    memory.remember("我爸妈住在绵阳", time=day(0), speaker="user")
+    memory.flush()
+    assert memory.recall("我妈住在哪里？")[0].relevance > 0.1
+
+
+def test_what_is_over_by_the_facts_stands_below_what_ended_it(bench: Bench):
+    memory = bench.memory()
+    dog = memory.remember("our dog Taffy ate a whole sock", time=day(0)).id
+    over = memory.remember("Taffy had to be put down yesterday. the kids are heartbroken", time=day(60)).id
+    for number in range(12):
+        memory.remember(f"We met a nice dog at house {number}.", time=day(61 + number))
+        memory.remember(f"The kids still have a cold, day {number}.", time=day(61 + number))
+    memory.flush()
+    bench.now = day(120)
+    first, second = memory.recall("Do we still have a dog?", limit=2)
+    assert (first.id, second.id, second.superseded_by) == (over, dog, over)
+
+
+def test_who_moves_is_still_with_whom_they_were(bench: Bench):
+    memory = bench.memory()
+    first, _ = told(memory, "我和陈默在一起啦", "搬到陈默那边了，在江宁")
+    assert memory.recall("我男朋友叫什么？", limit=1)[0].id == first
+    assert not any(hit.superseded_by for hit in memory.recall("我男朋友叫什么？"))

@@ -11,6 +11,7 @@ from memwell.language.claims import chinese_objects, english_objects
 from memwell.language.claims.relations import FAVOURITE, USER, relation_of
 from memwell.language.claims.stated import StatedFact
 from memwell.language.patterns import LazyPattern
+from memwell.language.words import han_share
 
 
 class FactQuestion(NamedTuple):
@@ -63,7 +64,7 @@ _BEHIND = re.compile(
 )
 _ADVERBS = re.compile("(?:现在|目前|如今|今年|到底|究竟|以前|之前|原来|原先|曾经|从前|平时|一般|具体|都)")
 
-_S = r"(?P<who>I|we|(?:my|our) [a-z][a-z'’ -]{1,40}?|(?!(?:my|our)\b)[\w'’-]+(?: [A-Z][\w'’-]+)?)"
+_S = r"(?P<who>I|we|(?:my|our) [a-z][a-zé'’ -]{1,40}?|(?!(?:my|our)\b)[\w'’-]+(?: [A-Z][\w'’-]+)?)"
 _P = r"(?P<whose>my|our|(?:(?:my|our) )?[\w-]+(?: [\w-]+){0,2}?(?=['’])|[\w-]+s(?=['’]))(?:['’]s?)?"
 _BE = "(?:am|is|are|was|were)"
 _DO = "(?:do|does|did)(?: n[o']t)?"
@@ -140,6 +141,11 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
         rf"where did {_S} (?:graduate(?: from)?|go to (?:university|college|uni))",
     ),
     ("married_to", "married", rf"whom? {_BE} {_S} married to"),
+    (
+        "partner married_to",
+        "marrying engaged dating seeing",
+        rf"whom? {_BE} {_S} (?:getting )?(?:marrying|married to|engaged to|dating|seeing)",
+    ),
     (
         "married_to partner",
         "married divorced single engaged",
@@ -350,7 +356,7 @@ def fact_question(question: str) -> FactQuestion | None:
     "Do you remember how old my son is?" asks for the age of *my son*, and "What is my wife's name?" for the one of the
     user who is called *wife*.
     """
-    chinese = re.search(_HAN, question) is not None
+    chinese = han_share(question) > 0.0
     asked = _bare(question)
     words = asked.lower()
     for relations, hints, forms in _rows("zh" if chinese else "en"):
@@ -380,7 +386,7 @@ def _bare(question: str) -> str:
         text = text[found.end() :]
     while (cut := _BEHIND.sub("", text).strip(" ,，?？")) != text:
         text = cut
-    return _ADVERBS.sub("", text).strip(" ,，") if re.search(_HAN, text) else text
+    return _ADVERBS.sub("", text).strip(" ,，") if han_share(text) else text
 
 
 def _subject(who: str) -> str:
@@ -417,7 +423,20 @@ def is_called(relation: str, name: str, texts: Iterable[str], word: str) -> bool
         known = relation_of(relation)
         return known is not None and known.single
     asked = _role(word)
+    # A boyfriend becomes a fiancé.
+    if any(asked in stages and not stages.isdisjoint(said) for stages in _STAGES):
+        return True
     return any(is_kind(role, asked) or is_kind(asked, role) for role in said)
+
+
+_STAGES = tuple(
+    frozenset(words.split())
+    for words in (
+        "boyfriend bf fiance fiancé husband hubby partner 男朋友 男友 未婚夫 老公 丈夫 对象 爱人",
+        "girlfriend gf fiance fiancé fiancee fiancée wife partner 女朋友 女友 未婚妻 老婆 妻子 太太 对象 爱人",
+    )
+)
+"""Words for a partner whom one may have called otherwise before."""
 
 
 def is_kind(role: str, general: str) -> bool:

@@ -449,8 +449,10 @@ class Facts:
         ]
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
-    def ended_by(self, records: Sequence[str], *, as_of: datetime) -> dict[str, str]:
-        """Of the records of which all that they state is over by a time: which one ended it; "" where its day is past."""
+    def ended_by(
+        self, records: Sequence[str], *, as_of: datetime, relations: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past."""
 
         @cache
         def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
@@ -459,7 +461,7 @@ class Facts:
             return timeline(group), group
 
         made = self._statements.of_records(records).items()
-        ends = {record: _end_of(some, read, as_of) for record, some in made}
+        ends = {record: _end_of(_by_relations(some, relations), read, as_of) for record, some in made}
         return {record: by for record, by in ends.items() if by is not None}
 
     def names_of(self, subject: str) -> list[str]:
@@ -754,6 +756,10 @@ class Facts:
     ahistory_heard = asyncify(history_heard)
     aendings = asyncify(endings)
     aended_by = asyncify(ended_by)
+
+
+def _by_relations(stated: Iterable[FactStatement], relations: Collection[str] | None) -> list[FactStatement]:
+    return [one for one in stated if relations is None or one.relation in relations]
 
 
 def _end_of(

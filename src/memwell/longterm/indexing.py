@@ -705,14 +705,14 @@ class Indexer:
             return {}
         by_rules, by_both = (self._claims(records, None, thorough=one) for one in (False, True))
         pairs = zip(records, by_rules, by_both, strict=True)
-        return {record.id: both for record, alone, both in pairs if both != alone}
+        return {one.id: both for one, alone, both in pairs if both != alone or _rests_on_known(one, both)}
 
     def _give(self, records: Sequence[Record], made: _Embedded, read: Mapping[str, Sequence[Claim]]) -> None:
         """Store vectors and claims, except of memories that changed since they were read: those are pending again."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
         found = self._backend.index.get(self._space, list(texts))
         same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]
-        self._backend.index.upsert([_with_vector(one, texts[one.id][1]) for one in same])
+        self._backend.index.upsert([_with_vector(_restated(one, read.get(one.id)), texts[one.id][1]) for one in same])
         self._store_tokens(made.model, texts.values(), {one.id for one in same})
         for record in same:
             if record.id in read and traits_of(record).active:
@@ -894,6 +894,19 @@ def _weighed(record: Record, said: Sequence[Claim]) -> Record:
 def _with_vector(record: Record, made: EmbeddedText) -> Record:
     """A record with its vector; a row of zeros, of a text with nothing to embed, is left out."""
     return replace(record, vector=made.row) if made.row.any() else record
+
+
+def _rests_on_known(record: Record, said: Sequence[Claim]) -> bool:
+    """Whether what a memory says depends on what was said before it: what it ends may be known only to the reader."""
+    return any(one.negated for one in said) or bool(events(record.text))
+
+
+def _restated(record: Record, said: Sequence[Claim] | None) -> Record:
+    """A memory with what it states, where it was read once more."""
+    if said is None:
+        return record
+    traits = replace(traits_of(record), stated=stated_facts(said))
+    return replace(record, metadata=with_traits(own_metadata(record), traits))
 
 
 def _said_again(known: Record, again: Record) -> Record:

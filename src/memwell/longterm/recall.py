@@ -24,7 +24,7 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.answers import may_answer
 from memwell.language.asking import is_question, separate_questions
-from memwell.language.fact_questions import fact_question
+from memwell.language.fact_questions import fact_question, relations_with
 from memwell.language.updates import takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
@@ -52,6 +52,7 @@ from memwell.longterm.superseding import (
     precedence,
     speaks_for,
     states_asked,
+    states_of_another,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.uses import all_uses, counted_traits, uses_of
@@ -70,6 +71,8 @@ _CANDIDATES = 200
 _MOST_ASKED = 256
 _STATES_ASKED = 0.9
 """The least relevance of what states a fact that is asked for. Of 154 such hits in ``benchmarks/recall``, 153 answer."""
+_OF_ANOTHER = 0.1
+"""The part of its relevance that is left to what states the fact that is asked for of someone else."""
 _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
@@ -296,15 +299,15 @@ class RecallingMemory(MemoryBase):
         if strict and len(memories) < len(found):
             return None
         found = [one for one in found if one.id in memories]
-        texts = [memories[one.id][0].text for one in found]
-        judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        said = [memories[one.id][0].text for one in found]
+        judged = relevances(held.snapshot, question, found, said, weighed, asked.model)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
         known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
+        over = {} if historic else _over(held, self._known_facts(), query, moment, found, memories, wanted, allowed)
         order, whole = _superseded(
-            held, asked, query, found, memories, relevant, wanted, allowed, known, reranks=self.reranker is not None
+            held, asked, query, found, memories, relevant, over, wanted, allowed, known, self.reranker is not None
         )
-        # Own weights decide the order alone.
-        order = {} if weights or self.weights else order
+        order = {} if weights or self.weights else order  # Own weights decide the order alone.
         kept = [one for one in in_order(found, order) if relevant[one[0].id] >= min_relevance]
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
@@ -536,10 +539,10 @@ def _superseded(
     found: list[Ranked],
     memories: dict[str, tuple[Record, Traits]],
     relevant: dict[str, float],
+    over: Mapping[str, Ranked],
     wanted: Filter | None,
     allowed: Flags | None,
     known: Sequence[str],
-    *,
     reranks: bool,
 ) -> tuple[dict[str, list[Successor]], dict[str, str]]:
     """Which hits stand before which, and which are outdated as a whole, with what superseded them.
@@ -547,7 +550,7 @@ def _superseded(
     Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others and of what
     states a fact that is asked for, in whichever words.
     """
-    taken_back = _taken_back(held, found, memories, wanted, allowed)
+    taken_back = {**over, **_taken_back(held, found, memories, wanted, allowed)}
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
     fact = fact_question(query)
     names = frozenset[str]() if fact is None else names_asked(compared, fact)
@@ -555,6 +558,8 @@ def _superseded(
         if fact is not None and states_asked(one, fact, names):
             relevant[one.id] = max(relevant[one.id], _STATES_ASKED)
             compared[at] = one._replace(relevance=relevant[one.id])
+        elif fact is not None and one.id not in known and states_of_another(one, fact, names):
+            relevant[one.id] *= _OF_ANOTHER
     replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
@@ -564,6 +569,43 @@ def _superseded(
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole
+
+
+def _over(
+    held: HeldSnapshot,
+    facts: Facts,
+    query: str,
+    moment: datetime,
+    found: Sequence[Ranked],
+    memories: dict[str, tuple[Record, Traits]],
+    wanted: Filter | None,
+    allowed: Flags | None,
+) -> dict[str, Ranked]:
+    """What states a fact that is asked for and is over by the facts, among the best hits, with what ended it.
+
+    That is added to the memories: "Taffy had to be put down" resembles no question for a dog.
+    """
+    fact = fact_question(query)
+    if fact is None:
+        return {}
+    relations = fact.relations or relations_with(fact.called)
+    said = {one.id: memories[one.id][1].stated or () for one in found[:POOL]}
+    asked = [id_ for id_, some in said.items() if any(one.relation in relations for one in some)]
+    ended = facts.ended_by(asked, as_of=moment, relations=relations) if asked else {}
+    rows = {by: row for by in ended.values() if (row := held.snapshot.ids.get(by)) is not None}
+    rows = {by: row for by, row in rows.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
+    memories |= held.memories([by for by in rows if by not in memories], wanted)
+    ranked = {one.id: one for one in found}
+    return {
+        older: ranked.get(by) or Ranked(by, rows[by], [], (), [])
+        for older, by in ended.items()
+        # What was said once more is a later memory than what once ended it.
+        if by in rows and by in memories and _order(memories[by][0]) > _order(memories[older][0])
+    }
+
+
+def _order(record: Record) -> tuple[datetime, str]:
+    return record.time, record.id
 
 
 def _taken_back(

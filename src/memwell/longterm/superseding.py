@@ -35,6 +35,7 @@ from memwell.language.claims.stated import (
     only_names,
     outlasts_events,
     read_facts,
+    states_allergy,
     states_another,
 )
 from memwell.language.fact_questions import FactQuestion, fact_question, is_called, relations_with
@@ -442,6 +443,8 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         return not is_about_another_thing(later, earlier)
     if cannot_change(before) and not corrects_earlier(later.stated):
         return False
+    if states_allergy(before) and not _denies_allergy(later, now, before):
+        return False
     if (outlasts_events(before) or is_pastime(earlier.stated)) and _is_one_event(later, earlier):
         return False
     if corrects_another(now, before) and corrects_earlier(later.stated):
@@ -459,6 +462,17 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
 
 
+def _denies_allergy(newer: StatedText, now: Sequence[StatedFact], before: Sequence[StatedFact]) -> bool:
+    """Whether a later statement may take back an allergy: it names what it is to, or speaks of allergies and states none.
+
+    One more allergy leaves the first as it is, and an allergy that is called outdated by mistake does harm.
+    """
+    said = newer.stated.lower()
+    things = (one.object.removesuffix("s") for one in before if one.relation == "allergic_to")
+    return any(one in said for one in things) or (_ALLERGY(said) is not None and not states_allergy(now))
+
+
+_ALLERGY = re.compile("allerg|intoleran|过敏|不耐").search
 _IS_TO_COME = re.compile(
     r"\b(?:am|are|is|['’]m|['’]re|['’]s) (?:moving|leaving|quitting|starting|joining|retiring)\b[^.;]*\b(?:next "
     r"(?:week|month|year|spring|summer|autumn|fall|winter)|in (?:january|february|march|april|may|june|july|august|"
@@ -809,7 +823,9 @@ def _own_first(
     best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
     if best is None:
         return {}
-    later = {id_ for id_ in hits.keys() - of_others if hits[id_].order > best.order and _tells_of_change(hits[id_])}
+    least = _LEAST_OWN * best.relevance
+    after = () if former else (hits[id_] for id_ in hits.keys() - of_others if hits[id_].relevance >= least)
+    later = {hit.id for hit in after if hit.order > best.order and _tells_of_change(hit)}
     successors = {one.id for one in replaced.get(best.id, ())}
     # Of several pets or plans each is asked for.
     further = [Successor(id_, probability) for id_ in reversed(known) if id_ != best.id and id_ not in replaced]
@@ -826,6 +842,18 @@ def _tells_of_change(hit: ComparedHit) -> bool:
 def states_asked(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
     """Whether a hit states a fact that is asked for, also of who is meant by one of their ``names``."""
     return asked.is_stated(_stated_facts(hit), hit.text, hit.traits.speaker.strip().lower() or USER, names)
+
+
+def states_of_another(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
+    """Whether a hit states what a question asks for, but only of others than it is about."""
+    relations = asked.relations or relations_with(asked.called)
+    if states_asked(hit, asked, names) or (asked.subject != USER and not asked.kin):
+        return False
+    said = [one for one in _stated_facts(hit) if one.relation in relations]
+    if asked.kin:
+        whom = EN_KIN.get(asked.kin) or ZH_KIN.get(asked.kin, asked.kin)
+        return bool(said) and _is_of_another(hit, whom, "")
+    return bool(said) and all(one.subject != (hit.traits.speaker.strip().lower() or USER) for one in said)
 
 
 def names_asked(hits: Iterable[ComparedHit], asked: FactQuestion) -> frozenset[str]:

@@ -16,15 +16,17 @@ from memwell.language.sentences import TextSpan, sentences
 
 _STARTS = LazyPattern(
     r"\b(?:(?:I|we)(?:['’]ll| will|['’]m going to|['’](?:m|re)| am| are)?(?: be)?(?: only| officially| actually)? "
-    r"(?:start|begin|join)(?:ing)?|starting|beginning|first day|start date)\b|入职|报到|上班|上岗",
+    r"(?:start|begin|join)(?:ing)?|(?:\A|[,;.!] ?)(?:and |then )*start (?:at|with)"
+    r"|[A-Z]\w+ (?:starts|begins|joins)|starting|beginning|first day|start date)\b|入职|报到|上班|上岗",
     re.IGNORECASE,
 ).search
 _JOB = LazyPattern(
-    r"\b(?:jobs?|offer(?:ed)?|roles?|position|hired|contract|salary|employer|company|work|working|join(?:ed|ing)?)\b",
+    r"\b(?:jobs?|offer(?:ed)?|roles?|position|hired|contract|salary|employer|company|work|working|join(?:ed|ing)?"
+    r"|notice|resign(?:ed|ing|ation)?)\b",
     re.I,
 ).search
 _PLANNED_JOB = LazyPattern(
-    r"(?:(?:to )?(?:start|begin|join)(?:ing)?(?: (?:work|working|(?:a|my|the)(?: new)? (?:job|role"
+    r"(?:(?:to )?(?:start|begin|join)(?:ing|s)?(?: (?:work|working|(?:a|my|the)(?: new)? (?:job|role"
     r"|position)))?(?: (?:at|with|for))?"
     r"|(?:an? |my |the )?(?:new )?(?:job|role|position)(?: (?:at|with|for)))"
     r" (?P<o>(?:the )?[A-Z][\w&'’.-]*(?: (?:of |and |& )?[A-Z][\w&'’.-]*){0,3})"

@@ -120,11 +120,12 @@ add(
 add(
     "eat; tolerate; digest; have; handle; do",
     r"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish"
-    r"|fructose)\b)",
+    r"|fructose|prawns|shrimps?|sesame|penicillin|aspirin|ibuprofen|amoxicillin|codeine)\b)",
     "allergic_to",
     anything,
     after="cannot",
 )
+add("take", r"(?P<o>(?:penicillin|aspirin|ibuprofen|amoxicillin|codeine)\b)", "allergic_to", anything, after="cannot")
 add(
     "outgrow; lose",
     r"(?:my|his|her|the) (?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)",

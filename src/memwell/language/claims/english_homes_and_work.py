@@ -315,7 +315,7 @@ add(
 )
 add(
     "get; land; have; find; accept; take; score; snag",
-    rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post|offer)(?: as [^,;]{{1,40}}?)? (?:at|with|from) "
+    rf"(?:an?|my|the)(?: [\w-]+){{0,3}}? (?:job|position|role|gig|post|offer)(?: as [^,;]{{1,40}}?)? (?:at|with|from) "
     rf"{_O}",
     "works_at",
     employer,
@@ -323,7 +323,7 @@ add(
 )
 add(
     "have; hold",
-    rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|post)(?: as [^,;]{{1,40}}?)? (?:at|with) {_O}",
+    rf"(?:an?|my|the)(?: [\w-]+){{0,3}}? (?:job|position|role|post)(?: as [^,;]{{1,40}}?)? (?:at|with) {_O}",
     "works_at",
     employer,
 )

@@ -818,11 +818,18 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in _NO_JOB_BEFORE or (words[0] == "student" and len(words) > 1):
+    if (
+        not words
+        or words[0] in _NO_JOB_BEFORE
+        or _IS_CLAUSE(sentence, start, last)
+        or (words[0] == "student" and len(words) > 1)
+    ):
         return []
     return _unless_compound(sentence, start, last, end)
 
 
+_IS_CLAUSE = LazyPattern(r"[\w-]+['’]s (?:an?|the|not|so|too|very|\w+ing|through|on|in|at|off|out|up|down)\b").match
+"""What is said of something, and no name of a profession: "iron's through the floor"."""
 _TRADE = LazyPattern(
     r"[A-Za-z][a-z-]*(?: [a-z][a-z-]*){0,2}?(?=\s*(?:\Z|[,.;!)]|(?:at|for|with|in|on|by|and|since|here|now|but|these|from"
     r"|part|full|so|because|which|when|until|who|to|over|there|while|after)\b))"

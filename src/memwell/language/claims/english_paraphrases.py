@@ -141,7 +141,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("share", rf"\bI share an? (?:office|desk|cubicle) with {_PLACE}", "{o} is my colleague"),
         (
             "pipen",
-            r"\bI (?:always )?carry an [Ee]pi[Pp]en (?:for|because of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)?)(?:"
+            r"\bI (?:always )?carry an [Ee]pi[Pp]en (?:for|because of) (?:my )?(?P<o>[a-z]+(?: [a-z]+)??)(?:"
             r" allergy)?(?=[,.!]|\Z)",
             "I am allergic to {o}",
         ),
@@ -331,6 +331,20 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (
             "me ",
             r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
+            "I am allergic to {o}",
+        ),
+        (
+            " my ",
+            r"\A\W*(?P<o>(?!(?i:it|that|this|you|he|she|they|i|which|what|crying|laughing)\b)[A-Za-z]+(?: [a-z]+)?)"
+            r" (?:makes?|causes?) my (?:throat|lips?|tongue|mouth|face|eyes|skin)"
+            r" (?:to )?(?:close|swell|itch|itchy|puff|blister|go (?:numb|tight))\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "out in ",
+            r"\bI (?:always |still )?(?:come|break) out in (?:hives|a rash) (?:from|(?:if|when|whenever) I"
+            r" (?:eat|have|touch|take)|after (?:eating|touching))"
+            r" (?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:[,.!;]|\Z))",
             "I am allergic to {o}",
         ),
         (

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
+    DIETS,
     KIN,
     NAME,
     NATIONALITIES,
@@ -320,7 +321,14 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         (
             " again",
             r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
-            r"(?:eat|eating) (?:meat|fish|dairy|eggs|gluten|animal products) again\b",
+            r"(?:eat|eating) (?:(?:red )?meat|chicken|beef|pork|bacon|fish|dairy|eggs|gluten|animal products) again\b",
+            "diet",
+            True,
+        ),
+        (
+            " any",
+            r"\A\W*(?:(?:so|and|but|yeah|guess) )*(?:I['’]m |I am )?(?:definitely |officially )?(?:not|no longer) (?:an? )?"
+            rf"(?P<o>{'|'.join(sorted(DIETS))}) any ?more\b",
             "diet",
             True,
         ),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import Claim, claims, relation_of
+from memwell.language.claims import RELATIONS, Claim, claims, relation_of
 from memwell.language.patterns import LazyPattern
 
 _MANY = 2**16
@@ -69,6 +69,11 @@ def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> 
     )
 
 
+def states_allergy(facts: Sequence[StatedFact]) -> bool:
+    """Whether an allergy is stated: only what speaks of the same thing ends it, and another one comes to it."""
+    return any(one.relation == "allergic_to" and not one.negated for one in facts)
+
+
 def cannot_change(facts: Sequence[StatedFact]) -> bool:
     """Whether nothing but what is so for life is stated: a birthday, where one was born."""
     found = [relation_of(one.relation) for one in facts]
@@ -110,14 +115,19 @@ def states_another(newer: Sequence[StatedFact], older: Sequence[StatedFact], spe
     both = now.keys() & before.keys()
     if both:
         return all((speaker in now[one]) is not (speaker in before[one]) for one in both)
-    return (now.keys() == {"occupation"} and before.keys() <= _EMPLOYERS) or (
-        now.keys() <= _EVENTS and before.keys() <= _STATES
+    return (
+        (now.keys() == {"occupation"} and before.keys() <= _EMPLOYERS)
+        or (now.keys() <= _EVENTS and before.keys() <= _STATES)
+        # Who moves or changes jobs is still with the same people.
+        or (now.keys() <= _EVENTS | _STATES and before.keys() <= _PEOPLE)
     )
 
 
 _EMPLOYERS = frozenset(("works_at", "works_in"))
 _EVENTS = frozenset(("bought", "visited", "plans"))
 _STATES = frozenset(("lives_in", "works_at", "works_in", "occupation", "studies_at", "studies_in", "studies"))
+
+_PEOPLE = frozenset(one.name for one in RELATIONS.values() if one.people and one.name not in ("friend", "colleague"))
 
 
 def changes_another(text: str, newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:

@@ -531,7 +531,9 @@ def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Ite
 
 def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
-    enough = 0.0 if one.negated else _DOUBTED_HERE if one.relation in _OFTEN_MISREAD else _DOUBTED
+    # Who is named in full is spoken of.
+    doubtful = one.relation in _OFTEN_MISREAD and " " not in one.subject
+    enough = 0.0 if one.negated else _DOUBTED_HERE if doubtful else _DOUBTED
     # It reads a *twin sister* as a sister, which is preferred where it is sure.
     kin = read.kin == one.kin or (not _is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
     same = read.subject.casefold() == one.subject.casefold() and kin

@@ -21,6 +21,8 @@ ASKED = (
     ("What am I allergic to?", "user", "allergic_to"), ("What languages do I speak?", "user", "speaks"),
     ("Remind me where I live", "user", "lives_in"), ("What do I dislike?", "user", "dislikes"),
     ("What can't I stand?", "user", "dislikes"), ("What does Ann like?", "Ann", "likes hobby"),
+    ("What must Ann not eat on Friday?", "Ann", "allergic_to diet dislikes"),
+    ("What can Ann eat there?", "Ann", "allergic_to diet dislikes"),
     ("我不喜欢什么？", "user", "dislikes"), ("我讨厌什么东西？", "user", "dislikes"),
     ("小红喜欢什么？", "小红", "likes hobby"),
     ("我多大了？", "user", "age"), ("我女儿今年几岁了？", "我女儿", "age"), ("我在哪里上班", "user", "works_at works_in"),

@@ -69,6 +69,7 @@ _P = r"(?P<whose>my|our|(?:(?:my|our) )?[\w-]+(?: [\w-]+){0,2}?(?=['’])|[\w-]+
 _BE = "(?:am|is|are|was|were)"
 _DO = "(?:do|does|did)(?: n[o']t)?"
 _PLACE = "(?:city|town|country|place|village|area|neighbou?rhood|part of town)"
+_THERE = "(?: (?:on|at|for|in|with|there|here|tonight|today|tomorrow|this)(?: .*)?)?"
 _COMPANY = "(?:company|firm|employer|organi[sz]ation|place|shop|school|hospital)"
 
 HAS = "has"
@@ -118,8 +119,9 @@ _ENGLISH: tuple[tuple[str, str, str], ...] = (
     (
         "allergic_to diet dislikes",
         "eat",
-        rf"what (?:can(?:['’]?t|not)|should(?:n['’]?t| not)|must(?:n['’]?t| not)) {_S} eat"
-        rf"|what (?:can|should|must) {_S} not eat|what foods? (?:can(?:['’]?t|not)|should(?:n['’]?t| not)) {_S} eat",
+        rf"what (?:can(?:['’]?t|not)|should(?:n['’]?t| not)|must(?:n['’]?t| not)) {_S} eat{_THERE}"
+        rf"|what (?:can|should|must) {_S} not eat{_THERE}|what (?:can|should|must) {_S} eat{_THERE}"
+        rf"|what foods? (?:can(?:['’]?t|not)|should(?:n['’]?t| not)) {_S} eat{_THERE}",
     ),
     (
         "speaks",

@@ -44,7 +44,7 @@ from memwell.errors import ConfigurationError, InvalidInput, NotFound
 from memwell.longterm.audit import Repaired
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
-from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
+from memwell.runtime.transfer import FORMATS, Imported, Progress, check_is_file, detect, export_jsonl
 from memwell.runtime.transfer.files import PrivateFolder
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
@@ -392,6 +392,7 @@ def import_command(
     else:
         # Checked before the store is opened, so that a bad file does not leave a new store behind.
         with naming_file(Path(source), "file_unreadable"):
+            check_is_file(Path(source))
             encrypted = not Path(source).is_dir() and is_encrypted_file(Path(source))
             format_ = format_ if encrypted else _format_of(Path(source), format_)
     # The work is done by flush, which shows how far it is.

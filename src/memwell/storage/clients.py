@@ -42,7 +42,10 @@ def sqlalchemy() -> Any:
 
 
 def sql_engine(connection: Any, options: dict[str, Any]) -> Any:
-    """The engine for a URL, or the one given. Raises ``ConfigurationError`` for a URL that names no database."""
+    """The engine for a URL, or the one given. Raises ``ConfigurationError`` for a URL that names no database.
+
+    Also when the driver of the database is not installed.
+    """
     sa = sqlalchemy()
     if isinstance(connection, sa.Engine):
         return connection
@@ -54,6 +57,8 @@ def sql_engine(connection: Any, options: dict[str, Any]) -> Any:
         return sa.create_engine(connection, **options)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
         raise ConfigurationError(f"the connection string names no database: {error}") from error
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"the driver of this database is not installed: pip install {error.name}") from error
 
 
 @contextmanager

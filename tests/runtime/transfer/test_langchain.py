@@ -114,6 +114,17 @@ def test_a_table_that_is_not_there_is_not_made(memory: memwell.Engine, tmp_path:
     raw.close()
 
 
+def test_a_file_that_is_not_there_is_not_made(memory: memwell.Engine, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no database"):
+        import_sql(memory, f"sqlite:///{tmp_path}/theirs.db")
+    assert not (tmp_path / "theirs.db").exists()
+
+
+def test_a_driver_that_is_not_installed_is_named(memory: memwell.Engine) -> None:
+    with pytest.raises(ConfigurationError, match="pip install MySQLdb"):
+        import_sql(memory, "mysql://localhost/theirs")
+
+
 def test_every_list_in_redis_becomes_a_conversation(memory: memwell.Engine, redis: str) -> None:
     for name, talk in TALKS.items():
         RedisChatMessageHistory(name, url=redis, key_prefix="import:").add_messages(talk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -20,9 +21,11 @@ from memwell.messages import Role, ToolCall
 from memwell.records import Space
 from memwell.runtime.transfer import (
     Imported,
+    export_format,
     export_mcp,
     import_chatgpt,
     import_csv,
+    import_file,
     import_langchain,
     import_mcp,
     import_mem0,
@@ -550,3 +553,15 @@ def test_a_small_file_cannot_cost_much_memory(format_: str, tmp_path: Path) -> N
     assert new == (1 if format_ == "mem0" else 0)
     # The file itself, and what sending it takes.
     assert grown < 100
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidInput, match="write what it gives to a file"):
+        import_file(opened(), tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+def test_an_export_needs_a_file(path: str) -> None:
+    with pytest.raises(InvalidInput, match="name a file"):
+        export_format(path)

@@ -58,9 +58,10 @@ _NAMES = ", ".join(FORMATS)
 def detect(path: str | os.PathLike[str], backend: Backend | None = None) -> str:
     """The format of a file or a folder, one of ``FORMATS``, by its beginning and, if that is not enough, its name.
 
-    A file that is encrypted is read with the secret of the backend's store. Raises ``InvalidInput`` for an unknown format
-    and for a file that is named like JSON and is not, ``SecretRefused``, and ``FileError`` when it cannot be read.
+    A file that is encrypted is read with the secret of the backend's store. Raises ``InvalidInput`` for an unknown format,
+    a pipe, and a file that is named like JSON and is not, ``SecretRefused``, and ``FileError`` when it cannot be read.
     """
+    check_is_file(Path(path))
     if Path(path).is_dir():
         files_of_mem0(Path(path))
         return "mem0"
@@ -140,7 +141,9 @@ _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdow
 
 
 def export_format(path: str | os.PathLike[str]) -> str:
-    """The format of an export, by the ending of its file. Raises ``InvalidInput`` for another ending."""
+    """The format of an export, by the ending of its file. Raises ``InvalidInput`` for another ending and for no name."""
+    if not Path(path).name:
+        raise InvalidInput(f"{str(path)!r} is a folder: name a file to export to, such as 'memories.jsonl'")
     ending = Path(path).suffix.lower()
     if ending not in _EXPORTED:
         raise InvalidInput(
@@ -160,16 +163,23 @@ def import_file(
 ) -> Imported:
     """Import a file into a memory, in the named or detected format. ``options`` are those of the format's own function.
 
-    Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
+    Raises ``InvalidInput`` for an unknown format and for a pipe, and what the format's own function raises.
     """
     memory = as_memory(memory)
     backend = RawMemory.of(memory).backend
+    check_is_file(Path(path))
     name = detect(path, backend) if format is None else format
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
     decrypted = None if Path(path).is_dir() else decrypting(backend, Path(path))
     with decrypted or nullcontext():
         return FORMATS[name](memory, decrypted or path, strict=strict, progress=progress, **options)
+
+
+def check_is_file(path: Path) -> None:
+    """A file is read once to see what it is, and again to import it. Raises ``InvalidInput`` for what is read only once."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InvalidInput(f"{str(path)!r} is a pipe or a device, not a file: write what it gives to a file first")
 
 
 # Memories as a Markdown document, for people to read

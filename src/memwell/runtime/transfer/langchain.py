@@ -130,6 +130,10 @@ def _in_sql(
     They come session by session. Nothing is written. Raises ``NotFound`` when there is no such table or it lacks a column.
     """
     sa, engine = sqlalchemy(), sql_engine(connection, {})
+    file = engine.url.database if engine.url.get_backend_name() == "sqlite" else None
+    if file and not file.startswith((":", "file:")) and not Path(file).exists():
+        # SQLite would make it.
+        raise NotFound(f"there is no database {shown(file)}")
     with sql_errors():
         try:
             table = sa.Table(table_name, sa.MetaData(), autoload_with=engine)

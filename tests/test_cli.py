@@ -409,7 +409,7 @@ def test_an_export_never_writes_over_a_file_unasked(run: Run, tmp_path: Path):
     [
         (("export", "no/out.jsonl"), "no/out.jsonl", "folder does not exist", "文件夹不存在"),
         (("export", "folder"), "folder", "is a folder", "是一个文件夹"),
-        (("import", "folder"), "folder", "is a folder", "是一个文件夹"),
+        (("import", "folder"), "folder", "is a folder", "is a folder without memories of mem0"),
         (("import", "missing.jsonl"), "missing.jsonl", "no such file", "没有这个文件"),
         (("import", "secret.jsonl"), "secret.jsonl", "permission denied", "没有权限"),
         (("export", "locked/out.jsonl"), "locked/out.jsonl", "permission denied", "没有权限"),

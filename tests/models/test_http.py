@@ -223,7 +223,7 @@ def test_a_key_that_is_none_is_refused_and_not_shown(key: str):
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingDependency, match=r'pip install "memwell\[openai\]"'):
+    with pytest.raises(MissingDependency, match=r'pip install "path/to/memwell\[openai\]"'):
         Transport("http://localhost/v1")
 
 

@@ -472,7 +472,7 @@ def test_what_cannot_be(url: str) -> None:
 def test_without_their_packages_they_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for package, extra in (("redis", "redis"), ("sqlalchemy", "sql")):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingDependency, match=rf'pip install "memwell\[{extra}\]"'):
+        with pytest.raises(MissingDependency, match=rf'pip install "path/to/memwell\[{extra}\]"'):
             RedisChatMessageHistory("s") if package == "redis" else SQLChatMessageHistory("s", "sqlite://")
 
 

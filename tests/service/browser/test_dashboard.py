@@ -385,7 +385,9 @@ def test_the_palette_rows_and_help_by_the_keyboard(visit: Begin) -> None:
     here.go("/overview")
     here.page.wait_for_selector("dialog", state="detached")
     here.page.keyboard.press("Control+k")
+    here.page.wait_for_selector("dialog.palette input:focus")
     here.page.keyboard.type("add a mem")
+    here.page.wait_for_selector("#palette-list li:first-child >> text=/add a memory/i")
     here.page.keyboard.press("Enter")
     here.page.wait_for_selector("#new-memory")
 

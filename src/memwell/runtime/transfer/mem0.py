@@ -146,7 +146,8 @@ def files_of_mem0(path: Path) -> Sequence[MemoryFile]:
     found = found or [MemoryFile("history", one) for one in (path / "history.db",) if one.is_file()]
     if not found:
         raise InvalidInput(
-            f"{str(path)!r} has no memories of mem0: no collection of Qdrant's local mode, no chroma.sqlite3, no history.db"
+            f"{str(path)!r} is a folder without memories of mem0: no collection of Qdrant's local mode, no chroma.sqlite3, "
+            "no history.db"
         )
     return found
 

@@ -166,7 +166,7 @@ def test_what_is_not_an_ordinary_table_is_not_read(statement: str, says: str, tm
 
 
 def test_other_folders_and_damaged_files_are_refused(tmp_path: Path):
-    with pytest.raises(InvalidInput, match="no memories of mem0"):
+    with pytest.raises(InvalidInput, match="without memories of mem0"):
         detect(tmp_path)
     (tmp_path / "history.db").write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
     with open_memory("memory:", embedder=None) as memory, pytest.raises(FileError, match="cannot be read"):

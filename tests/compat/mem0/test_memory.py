@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,3 +213,9 @@ async def test_the_async_one_does_the_same(path: str):
 def test_both_have_the_same_calls():
     calls = {name for name, one in vars(Memory).items() if inspect.isfunction(one) and not name.startswith("_")}
     assert calls - {"at"} <= set(vars(AsyncMemory))
+
+
+@pytest.mark.parametrize("kind", [Memory, AsyncMemory])
+def test_a_path_in_place_of_a_configuration_is_refused(kind: type, tmp_path: Path):
+    with pytest.raises(InvalidInput, match="url="):
+        kind(str(tmp_path / "m0.db"))

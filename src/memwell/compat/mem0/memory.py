@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
 from hashlib import md5
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 from uuid import uuid4
 
@@ -58,6 +59,8 @@ class Memory:
         chat: Any = None,
         embedder: Any = "local",
     ) -> None:
+        if isinstance(config, str | Path):
+            raise InvalidInput(f"the first argument is mem0's configuration; name a store with url={str(config)!r}")
         self.config = config
         self.space = as_space(space)
         self.engine = open_engine(

@@ -768,6 +768,13 @@ def test_a_jest_is_one_in_any_letters(text: str):
 
 
 @pytest.mark.parametrize(
+    "text", ["I live in Paris, just kidding.", "I'm a dentist, jk", "My dog is called Rex, only joking!"]
+)
+def test_what_the_reader_is_sure_of_may_be_a_jest(text: str):
+    assert claims(text, time=NOW, reader=fact_reader().read) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Call Dave on 07700 900123 if it breaks.",

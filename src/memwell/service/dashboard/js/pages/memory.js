@@ -58,7 +58,7 @@ export function openMemory(app, id, { forgotten = null, hit = null, onchange = (
     );
   }
 
-  // The reasons in words; what replaced it is told by its text, and leads there.
+  // The reasons in words; what replaced it is named by its text, which is a link to it.
   function whyOf({ why, superseded_by: newer }) {
     if (!newer || !why.includes(newer)) return why;
     const link = h('a', { class: 'newer', href: `#/memories/${encodeURIComponent(newer)}`, translate: 'no' }, newer);

@@ -1,7 +1,8 @@
 """Write the weights that memwell ships: ``python -m benchmarks.reader.export TRAINED [--out FILE]``.
 
-TRAINED is what ``train.py`` wrote. Matrices of layers become 8-bit integers with a scale for each row. The program prints
-the file's digest, which belongs into ``memwell.models.local.onnx``: other weights are refused there.
+TRAINED is what ``train.py`` wrote; FILE is ``reader_zh.npz`` beside ``reader.npz`` for the reader of Chinese. Matrices of
+layers become 8-bit integers with a scale for each row. The program prints the file's digest, which belongs into
+``memwell.models.local.onnx``: other weights are refused there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def exported(trained: Path, out: Path) -> None:
                 found["biases"] = value
             elif key in ("capitals.weight", "relation.weight"):
                 found[key.removesuffix(".weight")] = value
-            elif value.ndim == _MATRIX:
+            elif value.ndim == _MATRIX and key != "trunk.near":
                 exact = value.astype(np.float32)
                 scales = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1e-12) / 127
                 found[f"{key}.q"] = np.rint(exact / scales).astype(np.int8)

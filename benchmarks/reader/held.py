@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from benchmarks.reader.data import WRITTEN
+from benchmarks.reader.data import WRITTEN, WRITTEN_ZH
 from benchmarks.reader.export import exported
 from memwell.models.local.reader import FactReader
 from memwell.runtime.evaluation import FactShares, JudgedSentence, LabelledSentence, judge
@@ -22,7 +22,7 @@ from memwell.runtime.evaluation import FactShares, JudgedSentence, LabelledSente
 
 def read(trained: Path, writers: frozenset[str]) -> tuple[list[JudgedSentence], list[JudgedSentence]]:
     """What is read from the sentences of some writers, with a reader and without."""
-    rows = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for file in (WRITTEN, WRITTEN_ZH) for line in file.read_text("utf-8").splitlines()]
     some = [msgspec.convert(row, LabelledSentence) for row in rows if row["by"].removeprefix("writer ") in writers]
     with TemporaryDirectory() as folder:
         weights = Path(folder, "reader.npz")

@@ -1,7 +1,8 @@
-"""Train the reader on a GPU: ``python train.py DATA ENCODER NAME [HELD …]``; needs torch, transformers, numpy, no memwell.
+"""Train a reader on a GPU: ``python train.py DATA BODY NAME [HELD …]``; needs torch, transformers, numpy, no memwell.
 
-DATA is what ``data.py`` wrote, ENCODER memwell's ``encoder.npz``, from whose third layer the reader goes on. Sentences by
-the writers HELD are not learnt from. Writes ``NAME.npz`` to $OUT, in half precision, for ``export.py``.
+DATA is what ``data.py`` wrote. BODY is memwell's ``encoder.npz``, from whose third layer the reader of English goes on, or
+what ``data.py`` wrote beside DATA, the multilingual model, from whose convolutions that of Chinese does. Sentences by the
+writers HELD are not learnt from. Writes ``NAME.npz`` to $OUT, in half precision, for ``export.py``.
 
 Objects are replaced by others of their kind at random, and two sentences are joined to one text now and then, so that the
 model learns from the words around a name rather than from the name.
@@ -13,6 +14,7 @@ import json
 import math
 import os
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -30,47 +32,42 @@ STARTED = time.time()
 RELATIONS = (
     "name age birthday from nationality lives_in works_at occupation studies_at studies graduated_from speaks email "
     "phone married_to partner parent child sibling relative friend colleague pet owns likes dislikes hobby allergic_to "
-    "diet plans visited bought favourite"
+    "diet plans visited bought favourite subject"
 ).split()
 NUMBERS = {name: number for number, name in enumerate(RELATIONS)} | {
     "works_in": RELATIONS.index("works_at"),
     "studies_in": RELATIONS.index("studies_at"),
 }
-SHARED, SIZE, POINTER = 3, 384, 128
-EPOCHS, BATCH, RATE, DECAY = int(os.environ.get("EPOCHS", "20")), 48, 2e-4, 0.998
-SWAPPED, JOINED = 0.5, 0.3
+SHARED, SIZE, HEADS, POINTER = 3, 384, 12, 128
+FEATURES, FURTHEST, WINDOWS = 1280, 24, ((2, 0), (3, 1), (5, 2))
+EPOCHS, BATCH, RATE_OF_HEADS, DECAY = int(os.environ.get("EPOCHS", "20")), 48, 2e-3, 0.998
+SWAPPED, JOINED, UNSEEN = 0.5, 0.3, 0.1
+HAN = re.compile("[\u4e00-\u9fff]").search
 PEOPLE = "name married_to partner parent child sibling relative friend colleague".split()
 GROUPS = {
     **dict.fromkeys(PEOPLE, "people"),
     **dict.fromkeys(("lives_in", "from", "visited"), "places"),
     **dict.fromkeys(("studies_at", "graduated_from"), "schools"),
-    **{one: one for one in ("works_at", "occupation", "studies", "hobby", "allergic_to")},
+    **{one: one for one in ("works_at", "occupation", "studies", "hobby", "allergic_to", "subject")},
 }
 """Objects that may stand for each other."""
 
 
-class Reader(nn.Module):
-    """The encoder's lower layers, three of its own, and what they say of each piece."""
+class EnglishBody(nn.Module):
+    """The encoder's lower layers, as they are, and its upper ones to learn from."""
 
-    def __init__(self, encoder: Path) -> None:
+    rate = 2e-4
+
+    def __init__(self, encoder: Any) -> None:
         super().__init__()
-        sizes = {"vocab_size": 30522, "hidden_size": SIZE, "num_hidden_layers": 6, "num_attention_heads": 12}
+        sizes = {"vocab_size": 30522, "hidden_size": SIZE, "num_hidden_layers": 6, "num_attention_heads": HEADS}
         self.trunk = BertModel(BertConfig(**sizes, intermediate_size=1536), add_pooling_layer=False)
         self._start_from(encoder)
         for part in (self.trunk.embeddings, *self.trunk.encoder.layer[:SHARED]):
             part.requires_grad_(requires_grad=False)
-        self.capitals = nn.Embedding(3, SIZE)
-        self.relation = nn.Embedding(len(RELATIONS), POINTER)
-        self.drop = nn.Dropout(0.2)
-        self.heads = nn.Linear(SIZE, 3 * len(RELATIONS) + 2 * POINTER)
-        for table in (self.capitals, self.relation):
-            nn.init.normal_(table.weight, std=0.02)
-        with torch.no_grad():
-            self.heads.bias[: 2 * len(RELATIONS)] = -4.0
 
-    def _start_from(self, encoder: Path) -> None:
+    def _start_from(self, stored: Any) -> None:
         state = self.trunk.state_dict()
-        stored = np.load(encoder)
         for key in stored.files:
             name = key.removeprefix("trunk.").removesuffix(".q")
             if key.startswith("trunk.") and not key.endswith(".s"):
@@ -87,9 +84,78 @@ class Reader(nn.Module):
             x = self.trunk.embeddings(ids)
             for layer in self.trunk.encoder.layer[:SHARED]:
                 x = first(layer.eval()(x, attention_mask=away))
-        x = x + self.capitals(capitals)
+        x = x + capitals
         for layer in self.trunk.encoder.layer[SHARED:]:
             x = first(layer(x, attention_mask=away))
+        return x
+
+
+class MultilingualBody(nn.Module):
+    """The multilingual model's embeddings and convolutions, as they are, and layers that know how far pieces are apart."""
+
+    rate = 1e-3
+
+    def __init__(self, weights: Any) -> None:
+        super().__init__()
+        self.fixed = {name: torch.tensor(weights[name].astype(np.float32), device=DEVICE) for name in weights.files}
+        sizes = {"vocab_size": 1, "hidden_size": SIZE, "num_hidden_layers": SHARED, "num_attention_heads": HEADS}
+        drops = {"hidden_dropout_prob": 0.3, "attention_probs_dropout_prob": 0.3}
+        self.trunk = BertModel(BertConfig(**sizes, **drops, intermediate_size=768), add_pooling_layer=False)
+        del self.trunk.embeddings
+        self.trunk.project = nn.Linear(FEATURES, SIZE)
+        self.trunk.norm = nn.LayerNorm(SIZE, eps=1e-12)
+        self.trunk.near = nn.Parameter(torch.randn(HEADS, 2 * FURTHEST + 1) * 0.1)
+        self.drop = nn.Dropout(0.2)
+
+    def features(self, ids: Any, mask: Any) -> Any:
+        """The embeddings of pieces, and what the convolutions make of them; in training, some pieces are not seen."""
+        one = self.fixed
+        rows = one["table"][ids] * one["scales"][ids] + one["lowest"][ids]
+        if self.training:
+            rows = rows * (torch.rand(ids.shape, device=DEVICE) > UNSEEN)[..., None]
+        x = torch.cat([rows @ one[f"proj{size}"] + one[f"proj_b{size}"] for size, _ in WINDOWS], -1)
+        norm = [torch.cat([one[f"{name}{size}"] for size, _ in WINDOWS]) for name in ("ln_g", "ln_b")]
+        x = F.layer_norm(x, x.shape[-1:], *norm)
+        branches = [rows]
+        for part, (size, before) in zip(x.chunk(len(WINDOWS), -1), WINDOWS, strict=True):
+            seen = part
+            for number in (1, 2):
+                padded = F.pad(seen * mask[..., None], (0, 0, before, size - 1 - before))
+                window = torch.cat([padded[:, at : at + ids.shape[1]] for at in range(size)], -1)
+                seen = F.relu(window @ one[f"w{number}_{size}"] + one[f"b{number}_{size}"]) + seen
+            branches.append(seen)
+        x = torch.cat(branches, -1)
+        return F.layer_norm(x, x.shape[-1:], one["ln_g"], one["ln_b"])
+
+    def forward(self, ids: Any, capitals: Any, mask: Any) -> Any:
+        with torch.no_grad(), torch.autocast(DEVICE, enabled=False):
+            x = self.features(ids, mask.float())
+        x = self.trunk.norm(self.trunk.project(self.drop(x)) + capitals)
+        at = torch.arange(ids.shape[1], device=DEVICE)
+        apart = (at[None] - at[:, None]).clamp(-FURTHEST, FURTHEST) + FURTHEST
+        away = (1 - mask[:, None, None, :].float()) * -1e9 + self.trunk.near[:, apart][None]
+        for layer in self.trunk.encoder.layer:
+            x = first(layer(x, attention_mask=away))
+        return x
+
+
+class Reader(nn.Module):
+    """A body, and what is said of each piece."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.capitals = nn.Embedding(3, SIZE)
+        self.relation = nn.Embedding(len(RELATIONS), POINTER)
+        self.drop = nn.Dropout(0.2)
+        self.heads = nn.Linear(SIZE, 3 * len(RELATIONS) + 2 * POINTER)
+        for table in (self.capitals, self.relation):
+            nn.init.normal_(table.weight, std=0.02)
+        with torch.no_grad():
+            self.heads.bias[: 2 * len(RELATIONS)] = -4.0
+
+    def forward(self, ids: Any, capitals: Any, mask: Any) -> Any:
+        x = self.body(ids, self.capitals(capitals), mask)
         many = len(RELATIONS)
         return self.heads(self.drop(x)).float().split([many, many, many, POINTER, POINTER], dim=-1)
 
@@ -106,24 +172,36 @@ def first(made: Any) -> Any:
 Row = dict[str, Any]
 
 
-def by_group(rows: list[Row]) -> dict[str, list[tuple[list[int], list[int]]]]:
-    found: dict[str, list[tuple[list[int], list[int]]]] = {}
+Words = dict[str, list[tuple[list[int], list[int]]]]
+
+
+def spans(row: Row) -> list[tuple[str, int, int]]:
+    """What may be replaced in a sentence: the group, the first and the last piece."""
+    objects = {start for name, _, start, _, _ in row["facts"] if name != "subject"}
+    return [
+        (GROUPS[name], start, end)
+        for name, _, start, end, _ in row["facts"]
+        if name in GROUPS and start and (name != "subject" or start not in objects)
+    ]
+
+
+def by_group(rows: list[Row]) -> Words:
+    found: Words = {}
     for row in rows:
-        for relation, _, start, end, _ in row["facts"]:
-            if relation in GROUPS and start:
-                words = row["ids"][start : end + 1], row["capitals"][start : end + 1]
-                found.setdefault(GROUPS[relation], []).append(words)
+        for group, start, end in spans(row):
+            words = row["ids"][start : end + 1], row["capitals"][start : end + 1]
+            found.setdefault(group, []).append(words)
     return found
 
 
-def swapped(row: Row, words: dict[str, list[tuple[list[int], list[int]]]], rng: random.Random) -> Row:
+def swapped(row: Row, words: Words, rng: random.Random) -> Row:
     """The sentence with some objects replaced by others of their kind, where no other object overlaps them."""
-    spans = {(fact[2], fact[3]) for fact in row["facts"]}
+    places = {(fact[2], fact[3]) for fact in row["facts"]}
     chosen: dict[int, tuple[int, str]] = {}
-    for relation, _, start, end, _ in row["facts"]:
-        alone = not any(one != (start, end) and one[0] <= end and start <= one[1] for one in spans)
-        if relation in GROUPS and start and alone and rng.random() < SWAPPED:
-            chosen[start] = (end, GROUPS[relation])
+    for group, start, end in spans(row):
+        alone = not any(one != (start, end) and one[0] <= end and start <= one[1] for one in places)
+        if alone and rng.random() < SWAPPED:
+            chosen[start] = (end, group)
     ids: list[int] = []
     capitals: list[int] = []
     moved: dict[int, int] = {}
@@ -183,27 +261,36 @@ def loss_of(model: Reader, rows: list[Row]) -> Any:
     return loss / len(rows)
 
 
-def train(rows: list[Row], encoder: Path) -> Reader:
+def train(rows: list[Row], weights: Path) -> Reader:
     torch.manual_seed(0)
     rng = random.Random(0)
-    model = Reader(encoder).to(DEVICE)
-    body = [one for name, one in model.named_parameters() if one.requires_grad and name.startswith("trunk.")]
-    heads = [one for name, one in model.named_parameters() if one.requires_grad and not name.startswith("trunk.")]
-    learner = torch.optim.AdamW([{"params": body, "lr": RATE}, {"params": heads, "lr": 10 * RATE}], weight_decay=0.01)
+    stored = np.load(weights)
+    model = Reader(MultilingualBody(stored) if "table" in stored.files else EnglishBody(stored)).to(DEVICE)
+    body = [one for name, one in model.named_parameters() if one.requires_grad and ".layer." in name]
+    heads = [one for name, one in model.named_parameters() if one.requires_grad and ".layer." not in name]
+    rates = [model.body.rate, RATE_OF_HEADS]
+    learner = torch.optim.AdamW(
+        [{"params": body, "lr": rates[0]}, {"params": heads, "lr": rates[1]}], weight_decay=0.01
+    )
     steps = EPOCHS * (len(rows) // BATCH)
-    pace = torch.optim.lr_scheduler.OneCycleLR(learner, [RATE, 10 * RATE], total_steps=steps + 1, pct_start=0.1)
-    words = by_group(rows)
+    pace = torch.optim.lr_scheduler.OneCycleLR(learner, rates, total_steps=steps + 1, pct_start=0.1)
+    # The words of one language do not stand in sentences of another.
+    languages = [[row for row in rows if bool(HAN(row["text"])) is han] for han in (True, False)]
+    words = [by_group(some) for some in languages]
     mean = [one.detach().clone() for one in body + heads]
     for epoch in range(EPOCHS):
         order = rng.sample(range(len(rows)), len(rows))
         total = 0.0
         for start in range(0, len(order) - BATCH + 1, BATCH):
-            some = [swapped(rows[one], words, rng) for one in order[start : start + BATCH]]
-            for number, one in enumerate(some):
+            some: list[Row] = []
+            for row in (rows[at] for at in order[start : start + BATCH]):
+                language = 0 if HAN(row["text"]) else 1
+                one = swapped(row, words[language], rng)
                 if rng.random() < JOINED:
-                    other = swapped(rng.choice(rows), words, rng)
+                    other = swapped(rng.choice(languages[language]), words[language], rng)
                     if len(one["ids"]) + len(other["ids"]) < 200:
-                        some[number] = joined(one, other)
+                        one = joined(one, other)
+                some.append(one)
             loss = loss_of(model.train(), some)
             learner.zero_grad()
             loss.backward()
@@ -224,13 +311,14 @@ def train(rows: list[Row], encoder: Path) -> Reader:
 
 
 def main() -> None:
-    data, encoder, name, *held = sys.argv[1:]
+    data, weights, name, *held = sys.argv[1:]
     rows = [row for row in json.loads(Path(data).read_text("utf-8")) if row["by"] not in held]
-    model = train(rows, Path(encoder))
+    model = train(rows, Path(weights))
+    fixed = ("body.trunk.embeddings.", *(f"body.trunk.encoder.layer.{number}." for number in range(SHARED)))
     kept = {
-        key: value.detach().half().cpu().numpy()
+        key.removeprefix("body."): value.detach().half().cpu().numpy()
         for key, value in model.state_dict().items()
-        if not key.startswith("trunk.") or any(f".layer.{number}." in key for number in range(SHARED, 6))
+        if isinstance(model.body, MultilingualBody) or not key.startswith(fixed)
     }
     np.savez(OUT / f"{name}.npz", **kept)
     print(f"{time.time() - STARTED:4.0f} s {name}: {len(rows)} sentences", flush=True)

@@ -28,9 +28,14 @@ class FactQuestion(NamedTuple):
         who = _owned(self.subject) or self.subject.lower()
         return who if who in chinese_objects.KIN or who in english_objects.KIN else ""
 
+    def is_own(self, speakers: Iterable[str]) -> bool:
+        """Whether it asks for what someone says of themselves: the user, or one of these speakers, in lower case."""
+        return self.subject == USER or any(_is_first_name(self.subject.lower(), one) for one in speakers)
+
     def is_stated(self, facts: Iterable[StatedFact], text: str, speaker: str, names: Collection[str] = ()) -> bool:
         """Whether one of the facts that a text of a speaker states is asked for; ``names`` are those of who is meant."""
-        subject = speaker if self.subject == USER else self.subject.lower()
+        own = self.subject == USER or _is_first_name(self.subject.lower(), speaker)
+        subject = speaker if own else self.subject.lower()
         subjects = {f"{speaker}'s {_role(self.kin)}" if self.kin else subject, *names}
         relations = self.relations or relations_with(self.called)
         return any(
@@ -40,6 +45,11 @@ class FactQuestion(NamedTuple):
             and (not self.called or is_called(one.relation, one.object, [text], self.called))
             for one in facts
         )
+
+
+def _is_first_name(name: str, whole: str) -> bool:
+    """Whether a name is another, or the first part of it."""
+    return name == whole or whole.startswith(f"{name} ")
 
 
 POLITE = re.compile(

@@ -424,3 +424,17 @@ def _ends_chinese_name(parts: Sequence[str], at: int) -> bool:
         return False
     # 学 and 能 are verbs, but not in 数学 and 佳能.
     return parts[at] not in _ZH_IN_NAMES or (at > 1 and parts[at - 1] not in _ZH_SUBJECTS)
+
+
+parts_in = LazyPattern(
+    r"\b(?:screen|battery|batteries|clutch|exhaust|tyres?|tires?|pump|valve|lens(?:es)?|strap|brakes?|gearbox|bumper|charger"
+    r"|hinge|filter|fuse)\b"
+    "|屏幕?|电池|离合器?|排气管|轮胎|雪地胎|水泵|阀门?|镜片|表带|保护壳|手机壳|刹车片?|滤芯|充电器|键盘|密封圈",
+    re.I,
+).findall
+"""Parts of things, which are repaired and replaced while the thing stays."""
+
+
+def are_two_people(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether both are people with names, and not the same."""
+    return bool(one and other) and one.isdisjoint(other) and "" not in one | other

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from memwell.language.claims import claims, corrects, in_jest
+from memwell.language.claims import claims, corrects, in_jest, is_a_stay
 from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.claims.english_objects import KIN as ENGLISH_KIN
 from memwell.language.dates import usual_names
@@ -33,11 +33,13 @@ from memwell.language.subjects import (
     ZH_KIN,
     ZH_KINDS,
     are_two,
+    are_two_people,
     do_two_things,
     frame,
     holder_mentioned,
     of_two_measures,
     of_two_owners,
+    parts_in,
     without_news,
 )
 from memwell.language.words import STOP_WORDS
@@ -132,8 +134,7 @@ def _only_supposed(text: str, chinese: bool) -> bool:
     return not any(one.subject or one.numbers or not CHANGE.isdisjoint(one.cues) for one in rest)
 
 
-_NEVER = datetime(2000, 1, 1, tzinfo=UTC)
-"""Claims need a time, which decides nothing here."""
+_NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # Claims need a time, which decides nothing here.
 CUES = tuple("begins changes ends adds past plans happened asks".split())
 """What a statement may tell of, as its words show."""
 _SPEAKER = frozenset({""})
@@ -235,7 +236,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     if newer.about == OTHER and not (concerns(newer, older, named) or concerns(older, newer, before)):
         if older.about == OTHER:
             named, before = named - _SPEAKER, before - _SPEAKER
-        if _are_two(named, before):
+        if are_two_people(named, before):
             return True
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
@@ -279,11 +280,6 @@ def concerns(newer: StatedText, older: StatedText, people: Collection[str]) -> b
     return False
 
 
-def _are_two(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether both are people with names, and not the same."""
-    return bool(one and other) and one.isdisjoint(other) and "" not in one | other
-
-
 _THEIR_KIN = LazyPattern(
     rf"([A-Z][a-z]+|[小老阿][\u4e00-\u9fff])(?:'s (?:{'|'.join(ENGLISH_KIN)})\b|家?的?(?:{KIN_WORDS}))"
 ).search
@@ -302,6 +298,7 @@ _ALONE = LazyPattern(
     re.I,
     needs=("alone", "myself", "my own", "住", "居"),
 ).search
+
 CHANGE = frozenset({"begins", "changes", "ends"})
 """The cues of statements that tell of a change."""
 
@@ -320,6 +317,12 @@ def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     if _PART_OF_DAY(newer.stated) and not _ANY_PART_OF_DAY(earlier) and older.words.isdisjoint(newer.words):
         return True
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
+        return True
+    # A new strap is no other watch, and a stay of some days no other home.
+    other = not newer.subject or newer.subject != older.subject
+    if other and not all(part.lower() in earlier for part in parts_in(newer.stated)):
+        return True
+    if "home" in older.topics and is_a_stay(newer.stated):
         return True
     if CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject):
         return True
@@ -836,7 +839,7 @@ _ZH_ONE_OF_MINE = LazyPattern(
     rf"(?:现在)?我们?家?的?(?:{_ZH_KIN_WORDS})(?!的)|(?:邻居|同事|隔壁)[^的是叫]"
     rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还穿戴吃喝用])[^，。；]*[。！]?\Z"
 ).match
-_ZH_PRONOUNS = LazyPattern("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
+_ZH_PRONOUNS = LazyPattern("[他她它]|(?<![个名])孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"

@@ -15,14 +15,16 @@ import memwell
 from memwell.errors import ConfigurationError
 from memwell.language.claims import claims
 from memwell.language.claims.relations import RuleMatch
-from memwell.longterm.indexing import BATCH
+from memwell.longterm.indexing import BATCH, read_by_model
 from memwell.models.local import encoder, reader
-from memwell.models.local.encoder import MOST_PIECES, WordPieces
+from memwell.models.local.embedder import LocalEmbedder
+from memwell.models.local.encoder import MOST_PIECES, Encoder, WordPieces
 from memwell.models.local.onnx import READER
 from memwell.models.local.reader import FactReader, fact_reader, placed
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 _WORDS = "I my sister Ana live in Lyon work at Bosch. , ’s é 搬到北京 \U0001f600 İstanbul ﬁ \u0300 I'm 42 no".split()
+_WORDS += "我妹妹小雨 ，在 拣 １８岁".split()
 TEXTS = st.one_of(
     st.text(st.characters(min_codepoint=1, exclude_categories=("Cs",)), max_size=300),
     st.lists(st.sampled_from(_WORDS), max_size=60).map(" ".join),
@@ -30,7 +32,7 @@ TEXTS = st.one_of(
 
 
 def read(text: str, speaker: str = "") -> set[tuple[str, str, str, bool]]:
-    found = claims(text, time=NOW, reader=fact_reader().read, speaker=speaker)
+    found = claims(text, time=NOW, reader=read_by_model, speaker=speaker)
     return {(one.subject, one.relation, one.object, one.negated) for one in found}
 
 
@@ -45,12 +47,27 @@ def test_pieces_stand_in_the_text_one_after_the_other_and_are_those_of_the_encod
 
 
 @given(TEXTS)
-def test_what_is_read_stands_in_the_text(text: str):
-    for one in fact_reader().read(text):
+def test_pieces_of_the_multilingual_model_stand_in_the_text_one_after_the_other(text: str):
+    found = placed(fact_reader(chinese=True)._pieces, text)
+    assert len(found.ids) == len(found.places) == len(found.capitals)
+    assert all(0 <= start <= end <= len(text) for start, end in found.places)
+    assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in pairwise(found.places))
+
+
+def test_pieces_of_chinese_are_its_characters():
+    text = "分拣员Ａnna，　住在 北京 １8楼，cafe\u0301"
+    found = placed(fact_reader(chinese=True)._pieces, text)
+    assert "".join(text[start:end] for start, end in found.places).startswith("分拣员Ａnna，住在北京１8楼，caf")
+
+
+@pytest.mark.parametrize("chinese", [False, True])
+@given(text=TEXTS)
+def test_what_is_read_stands_in_the_text(text: str, *, chinese: bool):
+    for one in fact_reader(chinese=chinese).read(text):
         assert 0.0 <= one.confidence <= 1.0
         assert 0 <= one.start <= one.object_start <= one.object_end <= one.end <= len(text)
         assert one.negated or one.object_start < one.object_end
-    for claim in claims(text, time=NOW, reader=fact_reader().read):
+    for claim in claims(text, time=NOW, reader=read_by_model):
         assert 0 <= claim.start <= claim.end <= len(text)
 
 
@@ -58,6 +75,8 @@ def test_what_is_read_stands_in_the_text(text: str):
     ("text", "fact"),
     [
         ("We call Inverness home these days.", ("user", "lives_in", "Inverness", False)),
+        ("我姐家的猫叫年糕", ("user's older sister", "pet", "年糕", False)),
+        ("我爺爺是個木匠", ("user's grandfather", "occupation", "木匠", False)),
     ],
 )
 def test_a_fact_that_no_rule_reads_is_added(text: str, fact: tuple[str, str, str, bool]):
@@ -69,6 +88,35 @@ def test_what_a_rule_reads_wrongly_is_left_out():
     text = "I'm a sucker for Agatha Christie."
     assert "works_at" in {one.relation for one in claims(text, time=NOW)}
     assert read(text) == {("user", "likes", "Agatha Christie", False)}
+
+
+def test_a_chinese_subject_is_who_the_words_name():
+    assert read("ICU护士，三班倒，褪黑素吃多少毫克比较安全？") == {("user", "occupation", "ICU护士", False)}
+    assert ("小雨", "studies", "护理", False) in read("我堂妹小雨在青岛念护理")
+    assert ("user's mother", "lives_in", "臺南", False) in read("我媽媽今年七十歲，住在臺南")
+    assert read("我女朋友的妈妈是上海人") == set()
+
+
+def test_what_a_chinese_rule_reads_wrongly_is_left_out():
+    text = "厂子从城里迁到开发区了，班车六点半就走"
+    assert claims(text, time=NOW)
+    assert read(text) == set()
+
+
+def test_sentences_of_two_languages_are_read_by_the_model_of_each():
+    text = "My name is Ana. 我姐家的猫叫年糕。 We call Inverness home these days."
+    assert read(text) == {
+        ("user", "name", "Ana", False),
+        ("user's older sister", "pet", "年糕", False),
+        ("user", "lives_in", "Inverness", False),
+    }
+    seen: list[str] = []
+    list(claims(text, time=NOW, reader=lambda part: seen.append(part) or []))
+    assert [one.strip() for one in seen] == [text.replace("我姐家的猫叫年糕。", " " * 9), "我姐家的猫叫年糕。"]
+
+
+def test_japanese_is_not_read_as_chinese():
+    assert read_by_model("私は東京に住んでいます。猫の名前はタマです。") == []
 
 
 def test_who_is_seen_for_advice_is_no_partner():
@@ -90,9 +138,9 @@ def test_an_allergy_that_a_rule_reads_is_never_doubted():
     assert {one.relation for one in claims(text, time=NOW, reader=lambda _: [])} == {"allergic_to"}
 
 
-@pytest.mark.parametrize("text", ["", "   ", "我住在北京。", "…"])
-def test_without_english_words_nothing_changes(text: str):
-    assert claims(text, time=NOW, reader=fact_reader().read) == claims(text, time=NOW)
+@pytest.mark.parametrize("text", ["", "   ", "…", "你好", "私は東京に住んでいます。"])
+def test_where_there_is_nothing_to_read_nothing_changes(text: str):
+    assert claims(text, time=NOW, reader=read_by_model) == claims(text, time=NOW)
 
 
 def test_a_secret_that_the_model_reads_is_no_fact():
@@ -121,15 +169,32 @@ def test_a_long_text_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
 @pytest.fixture
 def lower_runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pieces each run of the lower layers has."""
+    return _runs(monkeypatch, fact_reader())
+
+
+def _runs(monkeypatch: pytest.MonkeyPatch, of: FactReader) -> list[int]:
     runs: list[int] = []
-    session = fact_reader()._encoder._lower
+    session = of._encoder._lower
     once = session.run
-    monkeypatch.setattr(session, "run", lambda inputs: runs.append(inputs["x"].shape[1]) or once(inputs))
+    monkeypatch.setattr(session, "run", lambda inputs: runs.append(inputs["x"].shape[-2]) or once(inputs))
     return runs
+
+
+def test_a_chinese_text_that_was_read_is_embedded_to_the_same_vector_from_there(monkeypatch: pytest.MonkeyPatch):
+    text = "我堂妹小雨在青岛念护理。"
+    alone = LocalEmbedder().embed([text])
+    runs = _runs(monkeypatch, fact_reader(chinese=True))
+    with memwell.open("memory:", work=False) as memory:
+        memory.remember(text)
+        memory.flush()
+    assert len(runs) == 1
+    fact_reader(chinese=True).read(text)
+    assert np.array_equal(LocalEmbedder().embed([text]), alone)
 
 
 def test_a_text_that_was_read_is_encoded_to_the_same_vectors_from_there(lower_runs: list[int]):
     made = fact_reader()._encoder
+    assert isinstance(made, Encoder)
     text = "My sister Ana moved to Lyon, and I still live in Ghent."
     alone, pieces = made.encode(text), len(made.pieces.encode(text, MOST_PIECES))
     fact_reader().read(text)
@@ -151,6 +216,7 @@ def test_few_texts_are_kept_half_encoded_and_none_that_is_read_in_parts():
 
 def test_threads_read_and_encode_the_same_as_one():
     made = fact_reader()._encoder
+    assert isinstance(made, Encoder)
     texts = [f"I have {number % 7} hens and live in Lyon." for number in range(60)]
 
     def both(text: str) -> tuple[list[RuleMatch], bytes]:

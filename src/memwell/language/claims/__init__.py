@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,6 @@ from memwell.language.claims.relations import (
     PAST,
     PLAN,
     RELATIONS,
-    UNDOUBTED,
     USER,
     Claim,
     Relation,
@@ -44,6 +43,7 @@ __all__ = [
     "claims",
     "corrects",
     "in_jest",
+    "is_a_stay",
     "follows",
     "is_secret",
     "relation_of",
@@ -218,7 +218,7 @@ def claims(
 
     ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before,
     and when: "Sorry, I meant Leicester" and "She works there too" are understood by it. ``reader`` is a model that reads
-    English texts too: what only the rules read is left out where it is against it, and what it is sure of is added. Raises
+    texts too: what only the rules read is left out where it is against it, and what it is sure of is added. Raises
     ``InvalidInput`` for a text or speaker that is no string and a time that is no datetime.
     """
     written = spelt(check_text(text, "a text")[:LOOKED_AT])
@@ -258,10 +258,10 @@ def _claims(
     stated: dict[tuple[str, str, str], Claim] = {}
     taken_out: list[tuple[str, str, str]] = []
     """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
-    likely = None if reader is None or not _LATIN(text) else list(reader(text))
     matched = _recently_matched(text) if len(text) <= _LONGEST_KEPT else _matched(text)
+    likely = None if reader is None else _likely(reader, text, [span for span, _ in matched])
     for (start, end, sentence), matches in matched:
-        if likely is not None and not _HAN(sentence):
+        if likely is not None:
             matches = _weighed(matches, _within(likely, start, end), sentence)
         # A clause may state several claims; its time is read once.
         timings: dict[tuple[int, int, str, bool], Timing] = {}
@@ -478,15 +478,37 @@ def _runs(text: str) -> list[TextSpan]:
     return joined
 
 
-_DOUBTED, _SURE = 0.1, 0.97
-"""What a reader gives less than this is left out although a rule reads it; what it gives more is read without a rule.
+class _Trust(NamedTuple):
+    """How far a reader is trusted, by writers whom it had not seen.
 
-An end that a rule reads is confirmed by any match of the reader: few words speak of nothing else."""
-_OFTEN_MISREAD = frozenset(
-    "occupation lives_in works_at plans pet speaks nationality from studies name friend sibling hobby relative".split()
+    What it gives less than ``doubted`` is left out although a rule reads it; what it gives ``sure`` is read without a rule.
+    ``misread`` are relations that it takes for others more often, with thresholds of their own.
+
+    An end that a rule reads is confirmed by any match of the reader: few words speak of nothing else.
+    """
+
+    doubted: float
+    sure: float
+    misread: frozenset[str]
+    misread_doubted: float
+    misread_sure: float
+
+    def confirms(self, read: RuleMatch, *, doubtful: bool) -> bool:
+        """Whether what a reader reads is enough for what a rule reads."""
+        return read.confidence >= (self.misread_doubted if doubtful else self.doubted)
+
+    def is_sure(self, read: RuleMatch) -> bool:
+        """Whether what a reader reads needs no rule."""
+        return read.confidence >= (self.misread_sure if read.relation in self.misread else self.sure)
+
+
+_MISREAD = "occupation lives_in works_at plans pet speaks nationality from studies name friend sibling hobby relative"
+_MISREAD_ZH = (
+    "age nationality works_at studies_at speaks married_to partner parent child sibling owns likes dislikes allergic_to "
+    "plans"
 )
-_DOUBTED_HERE, _SURE_HERE = 0.5, 0.99
-"""The same of relations that a reader takes for others more often, by writers whom it had not seen."""
+_TRUST = _Trust(0.1, 0.97, frozenset(_MISREAD.split()), 0.5, 0.99)
+_TRUST_ZH = _Trust(0.1, 0.9, frozenset(_MISREAD_ZH.split()), 0.3, 0.97)
 _NOT_DOUBTED = frozenset("kind believes works_in studies_in name allergic_to email phone".split())
 """What a reader does not know of, or less of than the rules; and allergies: to miss one harms more than one too many."""
 _LEFT_TO_RULES = frozenset(("favourite", "email", "phone"))
@@ -495,20 +517,29 @@ _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 
 def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
+    likely = [one._replace(subject=_whole_name(one, likely, sentence)) for one in likely]
+    trust = _TRUST_ZH if _HAN(sentence) else _TRUST
     pets = {one.subject for one in matches if one.relation == "kind"}
     kept = [
         one
         for one in matches
         if not one.confidence
         or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
-        or one.confidence == UNDOUBTED
         or one.relation in _NOT_DOUBTED
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
-        or any(_confirms(other, _placed(one, sentence)) for other in likely)
+        or any(_confirms(other, _placed(one, sentence), trust) for other in likely)
     ]
     left = _LEFT_TO_RULES | {"partner"} if CONSULTED(sentence) else _LEFT_TO_RULES
-    added = (one for one in likely if _is_sure(one) and one.relation not in left and not _is_mistaken(one, sentence))
+    added = (
+        one
+        for one in likely
+        if trust.is_sure(one)
+        and one.relation not in left
+        and not (one.relation == "lives_in" and _is_no_home(one, kept, sentence))
+        # The words that speak against it are English.
+        and (trust is _TRUST_ZH or not _is_mistaken(one, sentence))
+    )
     return kept + [
         one
         for one in added
@@ -520,6 +551,26 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     ]
 
 
+def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> str:
+    """The subject that a reader read, whole where it read a part of a name: 旺 of 旺财."""
+    objects = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
+    return next((one for one in objects if read.subject and one.startswith(read.subject)), read.subject)
+
+
+_NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
+
+
+def _is_no_home(read: RuleMatch, kept: Iterable[RuleMatch], sentence: str) -> bool:
+    """Whether a place that a reader takes for a home is one where someone stays for days, or by a rule works or studies."""
+    places = [_placed(one, sentence) for one in kept if one.relation in _NO_HOMES]
+    return is_a_stay(sentence) is not None or any(
+        one.object_start < read.object_end and read.object_start < one.object_end for one in places
+    )
+
+
+_NO_HOMES = frozenset("works_in works_at studies_in studies_at visited from".split())
+
+
 def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Iterable[RuleMatch]) -> bool:
     """Whether a pet is named with its kind, as in "our lurcher, Basil", and a reader does not take it for another's."""
     first, last = pet.object_start, pet.object_end
@@ -529,42 +580,53 @@ def _is_unread(pet: RuleMatch, sentence: str, named: Container[str], likely: Ite
     )
 
 
-def _confirms(read: RuleMatch, one: RuleMatch) -> bool:
+def _confirms(read: RuleMatch, one: RuleMatch, trust: _Trust) -> bool:
     """Whether what a reader reads is the match of a rule, of the same subject."""
     # Who is named in full is spoken of.
-    doubtful = one.relation in _OFTEN_MISREAD and " " not in one.subject
-    enough = 0.0 if one.negated else _DOUBTED_HERE if doubtful else _DOUBTED
+    doubtful = one.relation in trust.misread and " " not in one.subject
     # It reads a *twin sister* as a sister, which is preferred where it is sure.
-    kin = read.kin == one.kin or (not _is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
+    kin = read.kin == one.kin or (not trust.is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
     same = read.subject.casefold() == one.subject.casefold() and kin
     if one.relation == read.relation == "pet":
         # It takes "our dog Rex was ill" for the end of Rex.
         read = read._replace(negated=one.negated or one.kind == PAST)
-    return same and read.confidence >= enough and _is_same(one, read)
+    return same and (one.negated or trust.confirms(read, doubtful=doubtful)) and _is_same(one, read)
 
 
 def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
-    """Whether the words speak against what a reader is sure of: a vet is no pet, nor (9) an age, nor a jest a fact."""
+    """Whether the words speak against what a reader is sure of: a vet is no pet, nor a gym a school, nor a jest a fact."""
     if _JESTS(sentence):
         return True
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
     if read.relation == "age":
-        return _BARE_NUMBER(sentence) is not None
+        return (_BARE_NUMBER(sentence) or _MEASURED(sentence)) is not None
+    if read.relation == "studies_at":
+        return _NO_SCHOOL(sentence) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
+is_a_stay = LazyPattern(
+    r"\buntil (?:\w+day|tomorrow|the weekend|\d)|\bstaying (?:with|at)\b"
+    r"|\b(?:for|over) (?:the (?:week|weekend)|a few days|easter|christmas)\b"
+    "|借住|住(?:一阵|几天|两天|一晚|几晚|一段)|来[^，。]{0,4}看[我你他她]|来玩|出差",
+    re.I,
+).search
+"""Whether a text tells where someone is for some days, who lives elsewhere."""
 _JESTS = LazyPattern(r"\b(?:just|only) (?:kidding|joking)\b|\bjk\b", re.IGNORECASE).search
 _BARE_NUMBER = LazyPattern(r"\W*\d+\W*").fullmatch
+_MEASURED = LazyPattern(
+    r"\bweigh(?:s|ed|ing)?\b|\bdown to \d|\d ?(?:kilos?|kgs?|lbs?)\b|\bgood age\b", re.IGNORECASE
+).search
+_NO_SCHOOL = LazyPattern(
+    r"gym\b|\bfitness\b|\bhospital|\bclinic\b|\bcheck-?ups?\b|\bappointments?\b|\b(?:night|day|late)s at\b|\bshifts?\b",
+    re.IGNORECASE,
+).search
 _TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
 _OF_BIRTH = LazyPattern(
     r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",
     re.IGNORECASE,
 ).search
-
-
-def _is_sure(read: RuleMatch) -> bool:
-    return read.confidence >= (_SURE_HERE if read.relation in _OFTEN_MISREAD else _SURE)
 
 
 def _has_object(one: RuleMatch, sentence: str) -> bool:
@@ -588,6 +650,16 @@ def _is_same(one: RuleMatch, other: RuleMatch) -> bool:
     if not (one.object_end and other.object_end):
         return over
     return one.object_start < other.object_end and other.object_start < one.object_end
+
+
+def _likely(reader: Reader, text: str, spans: Sequence[TextSpan]) -> list[RuleMatch]:
+    """What a reader finds in a text; Chinese sentences are read apart from those around them."""
+    chinese = [span for span in spans if _HAN(span.text)]
+    rest = text
+    for start, end, _ in chinese:
+        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+    found = list(reader(rest)) if _LATIN(rest) else []
+    return found + [one.moved(span.start) for span in chinese for one in reader(span.text)]
 
 
 def _within(likely: Iterable[RuleMatch], start: int, end: int) -> list[RuleMatch]:

@@ -80,6 +80,49 @@ KIN: dict[str, Kin] = {
     for relation, english, *words in (line.split() for line in _RELATIVES.replace("\n", ";").split(";") if line.strip())
     for word in words
 }
+ALSO_KIN: dict[str, str] = {
+    word: kin
+    for kin, words in {
+        "mother": "媽媽 媽 老媽 母親 家母 阿母 老娘 老母",
+        "father": "父親 家父 老汉儿 老汉 老豆 阿爸",
+        "parents": "爹妈 爹娘 二老",
+        "husband": "老头子 老头儿 老头 孩儿他爸 孩他爸 孩子他爸 孩子爸 娃他爸 娃他爹 当家的",
+        "wife": "婆娘 老婆子 孩儿他妈 孩子他妈 孩他妈 孩子妈 娃他妈 内人 堂客 老太婆",
+        "son": "兒子 儿砸 崽 犬子 小子",
+        "daughter": "女兒 大女兒 小女兒 女娃 姑娘 囡囡 囡 妮子",
+        "child": "娃儿 娃娃 崽崽 小孩儿 小家伙 老幺",
+        "boyfriend": "男票",
+        "girlfriend": "女票",
+        "brother": "阿弟 阿哥",
+        "sister": "阿姐 阿妹 姊姊 大姊 姊",
+        "grandmother": "奶 嬷嬷 阿嬤 阿嬷 阿婆 嫲嫲 姥",
+        "grandfather": "爷 爺爺 阿公 外爷",
+        "uncle": "叔 舅 伯 姨夫 姑夫 老舅 表叔",
+        "aunt": "姑 姨 舅母 婶 嬸 嬸嬸 伯娘 老姨",
+        "cousin": "老表 堂兄 表兄 表姊 叔伯兄弟",
+        "nephew": "侄 姪子 大侄子 小侄子",
+        "niece": "侄女儿 姪女",
+        "grandson": "孙儿 孫子 大孙子 小孙子",
+        "granddaughter": "孫女 孙女儿 大孙女 小孙女",
+        "granddaughter-in-law": "孙媳妇",
+        "son-in-law": "姑爷",
+        "daughter-in-law": "兒媳",
+        "mother-in-law": "婆母 丈母 家婆 外母",
+        "father-in-law": "老岳父 公爹 外父",
+        "parents-in-law": "公婆 岳父母",
+        "in-laws": "亲家",
+        "sister-in-law": "小姑子 大姑子 大姑姐 大姨子 弟妇",
+        "brother-in-law": "大舅子 大舅哥 姊夫 大伯子 小叔子 连襟 妹婿",
+        "roommate": "上铺 下铺",
+        "colleague": "工友",
+        "boss": "老闆 工头 包工头",
+        "mentor": "mentor",
+        "teacher": "導師 老師",
+        "grandparents": "爷爷奶奶 姥姥姥爷 外公外婆",
+    }.items()
+    for word in words.split()
+}
+"""Words for relatives that only the reader understands, as they are short, or mostly mean something else."""
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
     "男人 先生 太太 孩子 小孩 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "

@@ -29,7 +29,6 @@ from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
     CITIES,
-    DENIZENS,
     KIN,
     LANGUAGES,
     NAME,
@@ -87,14 +86,12 @@ from memwell.language.claims.english_subjects import (
     ENDS_NAME,
     IS_KIN,
     KIN_WORDS,
-    PET_WORDS,
     ClauseFinder,
     contact_owner,
     is_relative,
     named_pets,
     of_pet,
     over,
-    recased,
     together,
 )
 from memwell.language.claims.english_verbs import PRESENT
@@ -348,10 +345,6 @@ def _settled(text: str, disputed: list[RuleMatch], found: list[RuleMatch]) -> li
     ]
 
 
-def _as_in(words: str, sentence: str) -> str:
-    return words.lower() if words.lower() in sentence else words
-
-
 def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
@@ -368,25 +361,6 @@ def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
         RuleMatch("age", *aged.span("age"), one.start, aged.end(), text[one.object_start : one.object_end])
         for one in people
         if (aged := _AGED(text, one.object_end)) is not None
-    ]
-
-
-_IS_SCHOOL = LazyPattern(
-    r"\b(?:Primary|Elementary|Nursery|Pre-?school|Kindergarten|Infants?|Juniors?|Secondary|High|Academy|School)\W*\Z"
-).search
-_YOUNG = frozenset("son daughter kid child boy girl grandson granddaughter nephew niece".split())
-
-
-def _schooled(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
-    """The claims; a child at a school is taught there: "Our youngest, Pip, has started at Dunmore Primary"."""
-    names = {text[one.object_start : one.object_end] for one in found if one.relation == "child" and not one.object}
-    return [
-        one._replace(relation="studies_at")
-        if one.relation == "works_at"
-        and (one.kin in _YOUNG or one.subject in names)
-        and _IS_SCHOOL(one.object or text[one.object_start : one.object_end])
-        else one
-        for one in found
     ]
 
 
@@ -421,16 +395,10 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
-_MEANS = {"coeliac": "gluten", "celiac": "gluten", **DENIZENS}
-"""What people cannot eat, and where they are from, by the word for them."""
-_SAID_IN_DOUBT = ("wish i spoke", "hives")
-_ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who", "that", "in mind")]
+_MEANS = {"coeliac": "gluten", "celiac": "gluten"}
+"""What people cannot eat, by the word for them."""
+_ALSO_ASKED = [one for one in PARAPHRASES if one[0] == "as a"]
 """What a question may say besides."""
-_IS_IT_MINE = LazyPattern(
-    r"\W*(?:and |so |but )?(?:is|was|are|were)(?:n['’]t)? (?:[A-Z][\w'’-]*|it|that|this|he|she|they|the \w+) (?:my|our)\b",
-    re.IGNORECASE,
-).match
-"""Who asks whether something is theirs does not say that they have one: "Is Rex my dog?"."""
 _IS_OVER = LazyPattern(
     r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
     r"|died"
@@ -497,22 +465,16 @@ class EnglishReader(ValueReader):
         self._material = self._material or MATERIAL(sentence) is not None
         if self._is_quoted(sentence) or self._material:
             return []
-        text = recased(sentence)
         self._new, self._withdrawn = True, []
-        found = self._statements(text)
-        short = text[:_MOST_SEARCHED]
+        found = self._statements(sentence)
+        short = sentence[:_MOST_SEARCHED]
         before, self._disputed = self._disputed, list(self._paraphrased(short, len(short), DISPUTED))
-        if text != sentence:
-            found = [
-                one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
-                for one in found
-            ]
-        found = _of_the_named(text, _schooled(text, found))
-        found += _ages(text, found)
-        found += self._disowned(text, found) + self._of_another(text, found)
+        found = _of_the_named(sentence, found)
+        found += _ages(sentence, found)
+        found += self._disowned(sentence, found) + self._of_another(sentence, found)
         stated = {_about(one) for one in found if not one.negated}
-        found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
-        found += self._rectified(sentence, found) + _settled(text, before + self._disputed, found)
+        found += [*_taken_back(sentence, found), *(one for one in self._withdrawn if _about(one) in stated)]
+        found += self._rectified(sentence, found) + _settled(sentence, before + self._disputed, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
@@ -577,7 +539,7 @@ class EnglishReader(ValueReader):
         found = self._stated_in(text, short)
         lower = short.lower()
         ways = [way for way in PRESUPPOSED if way[0] in lower]
-        if ways and not (UNREAL(text) or _IS_OVER(short) or _IS_IT_MINE(short)):
+        if ways and not (UNREAL(text) or _IS_OVER(short)):
             for way in ways:
                 known = {_about(one) for one in found}
                 found += [one for one in self._paraphrased(short, len(text), (way,)) if _about(one) not in known]
@@ -600,9 +562,6 @@ class EnglishReader(ValueReader):
         if refused:
             return found
         stop = len(text)
-        topic = _TOPIC(short)
-        if topic is not None:
-            self._topic = _topic_of(topic)
         if asked:
             question = ASKED(text)
             if question is None:
@@ -625,10 +584,10 @@ class EnglishReader(ValueReader):
         ]
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
-        resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        resolved = tuple(self._resolved(clause.subjects))
         self._meets(text, clause)
-        clause = _each_their_age(text, resolved)
-        if not clause.subjects:
+        clause = clause._replace(subjects=resolved)
+        if not clause.subjects or _gives_ages(text, clause):
             return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
         if not subject.is_speaker and not subject.pet:
@@ -784,7 +743,7 @@ class EnglishReader(ValueReader):
             lasting=said.tense == "perfect",
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
-        if relation in ("allergic_to", "from"):
+        if relation == "allergic_to":
             found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
             found = [one for each in found for one in named_pets(text, each)]
@@ -853,7 +812,7 @@ class EnglishReader(ValueReader):
         lower = text.lower()
         for hint, pattern, plain in ways:
             found = pattern.search(text) if hint in lower else None
-            if found is None or (found.start() > doubt and hint not in _SAID_IN_DOUBT):
+            if found is None or found.start() > doubt:
                 continue
             sentence = plain.format(**found.groupdict())
             end = len(sentence)
@@ -868,22 +827,12 @@ _TWO_AGES = LazyPattern(r"(?:,? (?:are|were|aged))? ?\d{1,2}(?:,| and) \d{1,2}\b
 _SECOND_AGE = LazyPattern(r"\d{1,2}\b").match
 
 
-def _each_their_age(text: str, clause: Clause) -> Clause:
-    """The clause about the one of two people whose age it gives: "Ned and Fay are 6 and 9"."""
-    many = (
-        len(clause.subjects) == 1
-        and clause.subjects[0].kin.endswith(("s", "children"))
-        and clause.subjects[0].kin != "boss"
-    )
+def _gives_ages(text: str, clause: Clause) -> bool:
+    """Whether a clause gives the ages of several people, and not which is whose: "Our kids are 3 and 7"."""
+    kin = clause.subjects[0].kin
+    several = len(clause.subjects) > 1 or (kin.endswith(("s", "children")) and kin != "boss")
     second = clause.how == "bare" and _SECOND_AGE(text, clause.at) and text[: clause.at].endswith((" and ", ", "))
-    if many and (second or _TWO_AGES(text, clause.at)):
-        # "Our kids are 3 and 7" does not say which of them is 3.
-        return clause._replace(subjects=())
-    if len(clause.subjects) != 2:
-        return clause
-    if _TWO_AGES(text, clause.at):
-        return clause._replace(subjects=clause.subjects[:1])
-    return clause._replace(subjects=clause.subjects[1:]) if second else clause
+    return several and bool(second or _TWO_AGES(text, clause.at))
 
 
 def _meant(
@@ -926,18 +875,7 @@ def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> li
     return found
 
 
-def _topic_of(found: re.Match[str]) -> tuple[Subject, str, Taker]:
-    """Whose property a sentence is about, and how its value is cut out."""
-    relation, take = PROPERTIES[found["what"].lower()]
-    if relation == "name" and (found["kin"] or found["pet"]):
-        return SPEAKER, KIN[found["kin"]] if found["kin"] else "pet", take
-    return Subject(kin=SAME_KIN.get(found["kin"] or "", found["kin"] or "")), relation, take
-
-
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_TOPIC = LazyPattern(
-    rf"\b[Mm]y (?:(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))['’]s )?(?P<what>birthday|age|name)\b"
-).search
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match

@@ -232,18 +232,6 @@ CITIES = frozenset(
     "Vancouver Venice Verona Vienna Vilnius Warsaw Wellington Winnipeg Wrocław York Zagreb Zurich Zürich".split()
 )
 """Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
-DENIZENS = {
-    **{f"{town.lower()}er".replace("eer", "er"): town for town in CITIES},
-    "new yorker": "New York",
-    "parisian": "Paris",
-    "mancunian": "Manchester",
-    "glaswegian": "Glasgow",
-    "liverpudlian": "Liverpool",
-    "viennese": "Vienna",
-    "brummie": "Birmingham",
-    "geordie": "Newcastle",
-}
-"""The town of someone, by the word for who is from it."""
 REGIONS = frozenset(
     "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia Hawaii Idaho Illinois "
     "Indiana Iowa Kansas Kentucky Louisiana Maine Maryland Massachusetts Michigan Minnesota Mississippi Missouri Montana "
@@ -349,11 +337,6 @@ POINTING = _set(
 KNOWN_TO_ALL = _set(
     "outdoors beach sea ocean mountains rain snow sun piano guitar theater theatre gym cinema smell sound taste"
 )
-NO_EMPLOYERS = _set(
-    "company firm place guy woman man living money fun boss client team moment weekend night same time home "
-    "one people "
-    "lot few while year month week day bit table desk office job best future past opportunity chance cause good"
-)
 SECRETS = _set("pin pins password passwords passcode passcodes passphrase code codes cvv cvc")
 """Of which no favourite is kept."""
 NO_ALLERGENS = _set(
@@ -402,7 +385,6 @@ _PHRASE_END = LazyPattern(
 _NEXT_WORD = LazyPattern(r" ([a-z]+)").match
 _JOINT = LazyPattern(r"\s*,\s*(?:and|or|&)?\s*|\s+(?:and|or|&)\s+")
 _LAST_JOINT = LazyPattern(r",?\s+(?:and|or|&)\s+").search
-_PURPOSE = LazyPattern(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
 _EATING = LazyPattern(
     r"(?:eat|drink)(?:ing)? (?!out\b|in\b|at\b|on\b|with\b|together\b|alone\b|well\b|late\b|healthy\b|up\b"
     r"|less\b|more\b|too\b)",
@@ -410,7 +392,7 @@ _EATING = LazyPattern(
 ).match
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
-LOWER_WORDS = LazyPattern(
+_LOWER_WORDS = LazyPattern(
     r"(?!(?:with|without|onto|into|next|together|the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed"
     r"|denial|trouble|love|touch|case"
     r"|general|fact|"
@@ -483,26 +465,17 @@ _BRANDS = frozenset(
 
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
-    found = LOWER_WORDS(sentence, start, end)
-    if found is not None and found[0] == "nice" and sentence[:start].endswith(" in "):
-        return [found.span()]
+    found = _LOWER_WORDS(sentence, start, end)
     if found is None or re.split("['’]", found[0])[0] in NOT_NAMES or len(found[0].split()) > most:
         return []
     return _trimmed(sentence, start, found.end())
-
-
-_AGE_BETWEEN = LazyPattern(
-    r"(?:,? (?:(?:who )?is |who['’]s |aged )?| ?\()(?:\d{1,2}|[a-z]{3,8}(?= (?:and|,)))\)?(?=,? (?:and )?[A-Z])"
-    r"|,? who[^,.;!?]{2,40}(?=,? and [A-Z])"
-).match
 
 
 def names(sentence: str, start: int, end: int) -> list[Place]:
     """Names in a row: "Nell, Cora and Bridget"."""
     found = name(sentence, start, end)
     while found:
-        aged = _AGE_BETWEEN(sentence, found[-1][1], end)
-        joint = _JOINT.match(sentence, found[-1][1] if aged is None else aged.end(), end)
+        joint = _JOINT.match(sentence, found[-1][1], end)
         # A name after a comma may address someone, or begin the next clause.
         at = 0 if joint is None else joint.end()
         at += 5 * sentence.startswith("baby ", at)
@@ -511,15 +484,8 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
             sentence[following[0][1] : following[0][1] + 1] not in ("", ",", ".", ";", "!", " ", ":", ")")
         ):
             break
-        if _VERB_AFTER(sentence, following[0][1]):
-            break
         found += following
     return found
-
-
-_VERB_AFTER = LazyPattern(
-    r"(?:['’]s)? (?:is|was|has|are|were|and I)\b|['’]s\b| (?!as\b|this\b|always\b|plus\b|years\b)[a-z]{3,}s\b"
-).match
 
 
 _NEAR_PLACE = LazyPattern(
@@ -572,15 +538,6 @@ _EMPLOYER = LazyPattern(
 ).match
 
 
-_NO_TRADES = frozenset(
-    "new old same big small little tiny large local different another good great nice other head main home box ticket "
-    "own current former own startup start-up young foreign global whole entire".split()
-)
-
-
-_NAMED_SO = LazyPattern(rf", ([{UPPER}][\w&'’-]*(?: [{UPPER}&][\w&'’-]*)*)(?=\s*(?:[,.;!]|\Z))").match
-
-
 def employer(sentence: str, start: int, end: int) -> list[Place]:
     """An organisation: capitalised words, or a common noun that says which kind it is: "the fire service"."""
     found = proper(sentence, start, end)
@@ -588,15 +545,8 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
-    what = len(words) > 1 and words[-1] in ("company", "firm", "office") and words[-2] not in _NO_TRADES
-    no = (
-        (words[-1] in NO_EMPLOYERS and not what)
-        or words[0] in NO_EMPLOYERS
-        or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
-        or words[-1] in PETS
-    )
-    called = None if no else _NAMED_SO(sentence, common.end(), end)
-    return [] if no else [common.span("o") if called is None else called.span(1)]
+    no = not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s"))) or words[-1] in PETS
+    return [] if no else [common.span("o")]
 
 
 _AS_WOMEN_ARE = re.compile(
@@ -668,6 +618,8 @@ def likings(sentence: str, start: int, end: int) -> list[Place]:
 _MY_PEOPLE = LazyPattern(
     rf"(?:my|our|his|her) (?:[a-z-]+ )??(?:{'|'.join(sorted(KIN, key=len, reverse=True))})\b"
 ).match
+
+
 _SOME_OF_THEM = LazyPattern(r" (?:who|whose|that|which)\b").match  # "people who like cats"
 
 
@@ -709,9 +661,6 @@ def _named(sentence: str, start: int, end: int) -> list[Place]:
     while start < end and sentence[end - 1] in " \t,'’-":
         end -= 1
     found = sentence[start:end].lower().split()
-    if len(found) > _LONGEST_PHRASE and (purpose := _PURPOSE(sentence, start, end)):
-        end = purpose.start()
-        found = sentence[start:end].lower().split()
     if not 0 < len(found) <= _LONGEST_PHRASE or found[0].strip(",'’") in NOT_OBJECTS:
         return []
     if found[-1] in UNFINISHED or not POINTING.isdisjoint(found):

@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
-    DIETS,
     KIN,
     NAME,
     NATIONALITIES,
-    PASTIMES,
     PETS,
-    SAME_KIN,
     SECRETS,
     THINGS,
     UPPER,
@@ -22,7 +19,7 @@ from memwell.language.claims.english_objects import (
     name,
     names,
 )
-from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
+from memwell.language.claims.relations import FAVOURITE, PLAN, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 # Addresses and numbers.
@@ -165,11 +162,9 @@ _CANCELLED = LazyPattern(
 ).match
 _OFF = LazyPattern(r" off(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|because|after|in|and)\b))").search
 _HAVE_TO = LazyPattern(r" (?:got )?to (?:be (?=in |at )|(?=(?:go|see|take|pick|attend|meet|fly|travel|visit) ))").match
-_BEGINS_DOING = LazyPattern(r" [a-z]+ing\b").match
 _LEAD = LazyPattern(
     r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL
 ).match
-_AND_VERB = LazyPattern(r" and (?=[a-z]+ (?:an?|the|my|to|for|in|at|with)\b)").search
 _BOOKED = LazyPattern(
     r"\s*(?:us |in |myself )*(?P<o>(?:an?|the|our|my|two|three|tickets|flights|some) \S.*)", re.DOTALL
 ).match
@@ -218,12 +213,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         return cut(text, due.end(), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
         return cut(text, at, end)
-    if (
-        said.tense == "present"
-        and soon
-        and not _BEGINS_DOING(text, said.at)
-        and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join")
-    ):
+    if said.tense == "present" and soon and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join"):
         return cut(text, at, end)
     return []
 
@@ -247,7 +237,7 @@ def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
 
 
 def cut(text: str, at: int, end: int) -> list[Place]:
-    """What is planned, to the end of its phrase; two plans where a second verb follows."""
+    """What is planned, to the end of its phrase."""
     while text[at : at + 1] == " ":
         at += 1
     found = _PLAN_END(text, at, end)
@@ -257,13 +247,10 @@ def cut(text: str, at: int, end: int) -> list[Place]:
     words = text[at:last].split()
     if not words or len(words) > _LONGEST_PLAN or text[at:last].endswith("something"):
         return []
-    joint = _AND_VERB(text, at, last)
-    if joint is not None:
-        return [(at, joint.start()), (joint.end(), last)]
     return [(at, last)]
 
 
-# Sayings: a word that must be there, a pattern, the relation, and how the object is cut out.
+# Sayings.
 
 KINDS = "|".join(sorted(KIN, key=len, reverse=True))
 ANIMALS = "|".join(sorted(PETS, key=len, reverse=True))
@@ -315,85 +302,23 @@ _EVENTS = (
     r"|date|meeting|viewing|party|match|concert|replacement|procedure|scan|hearing|graduation|audition|assessment"
     r"|exhibition)"
 )
-_SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
-    (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
-    for hint, pattern, relation, ended in (
-        (
-            " again",
-            r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
-            r"(?:eat|eating) (?:(?:red )?meat|chicken|beef|pork|bacon|fish|dairy|eggs|gluten|animal products) again\b",
-            "diet",
-            True,
-        ),
-        (
-            " any",
-            r"\A\W*(?:(?:so|and|but|yeah|guess) )*(?:I['’]m |I am )?(?:definitely |officially )?(?:not|no longer) (?:an? )?"
-            rf"(?P<o>{'|'.join(sorted(DIETS))}) any ?more\b",
-            "diet",
-            True,
-        ),
-        (
-            "new ",
-            r"\bI(?:['’]ve| have)(?: got)?(?P<o>) a new (?:girlfriend|boyfriend|partner)(?=\s*(?:\Z|[.!;]))",
-            "partner",
-            True,
-        ),
-        (
-            "living",
-            r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living\s*(?:\Z|[.!;])",
-            "occupation",
-            False,
-        ),
-        (
-            "i teach",
-            r"\bI (?P<o>teach (?!my\b|him\b|her\b|them\b|you\b)[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;])| (?:at|in)\b)",
-            "occupation",
-            False,
-        ),
-        (
-            "",
-            rf"\b(?i:I have|I['’]ve(?: got)?|got|we have|we['’]ve(?: got)?) (?:an? "
-            rf"|my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
-            r"(?:(?:with|at|for|in|to) [^,;.!?]{2,30}? )?(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
-            "plans",
-            False,
-        ),
-        (
-            "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ ){{0,2}}{_EVENTS}[^,;.!?]{{0,30}}?)(?: is|['’]s) (?:on|in|next"
-            r"|tomorrow|this"
-            rf"|(?:scheduled|booked|planned|set|fixed) for)\b",
-            "plans",
-            False,
-        ),
-        (
-            "tickets",
-            r"\b(?i:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the "
-            r")?(?P<o>[^,;.!?]{3,60})",
-            "plans",
-            False,
-        ),
-        (
-            "",
-            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS})(?:['’]s)? (?:appointment "
-            r")?(?:(?:on|to) [A-Z]"
-            rf"|next |this |tomorrow)[^,;.!?]{{0,30}})",
-            "plans",
-            False,
-        ),
-    )
-]
+_EATS_AGAIN = LazyPattern(
+    r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*"
+    r"(?:eat|eating) (?:(?:red )?meat|chicken|beef|pork|bacon|fish|dairy|eggs|gluten|animal products) again\b"
+).search
+_NEW_PARTNER = LazyPattern(
+    r"\bI(?:['’]ve| have)(?: got)? a new (?:girlfriend|boyfriend|partner)(?=\s*(?:\Z|[.!;]))"
+).search
+_APPOINTED = LazyPattern(
+    r"\b(?i:I have|I['’]ve(?: got)?|got|we have|we['’]ve(?: got)?) (?:an? |my )?"
+    rf"(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} (?:(?:with|at|for|in|to) [^,;.!?]{{2,30}}? )?"
+    r"(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})"
+).search
 _FAVOURITE = LazyPattern(
     r"(?P<o>[\w' -]{2,40}?)(?: is|['’]s| are| has to be)(?: (?:hands down|by far|easily|definitely|still|also|now"
     r"|simply|always"
     r"|without (?:a )?doubt|probably))* my (?:all-time |absolute )?favou?rite "
     r"(?P<what>[a-z]+)\b"
-).search
-_FREE_TIME = LazyPattern(
-    r"\b(?i:(?:\A|(?<=[,.] ))(?:for fun|to relax|to unwind|to switch off|as a hobby)(?=,? I )|in my (?:free|spare)"
-    r" time|outside (?:of )?work|away from work|when I['’]m not working(?=,| I )"
-    r"|hobbies(?: are| include)?)"
-    r"(?::|,)? (?P<i>I )?(?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
     rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>(?!I\b){NAME}))(?: have|['’]ve got|['’]ve|(?:['’]re| are) "
@@ -401,10 +326,6 @@ _HAS_KIN = LazyPattern(
     rf"|three |four |five |another |(?=twins))(?:(?:[a-z-]+ )?(?:{KINDS})(?:,| and) (?:an?|one|two|three) "
     rf")?(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, |: | - | \()(?={NAME})"
 ).finditer
-_AND_KIN = LazyPattern(
-    rf"(?:\)?,? and|\)?,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? (?:named|called) |, | \()(?={NAME})"
-).finditer
-_NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _DIES = (
     r"(?:['’]s |has |have |was |is |had |got |sadly |just |finally |suddenly |to be |peacefully )*(?:died|dead|passed away"
     r"|passed(?= (?:last|this|yesterday|peacefully|on)|[.!,;]|\Z)|ran away|run away|put (?:down|to sleep)|killed"
@@ -442,13 +363,12 @@ _TAKES_OFF = ("put", "gave", "give", "given", "have", "had")
 def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     """What set phrases of a sentence state before ``doubt``."""
     lower = text.lower()
-    for hint, pattern, relation, ended in _SAYINGS:
-        found = pattern.search(text) if hint in lower else None
-        if found is None or found.start() > doubt or (relation == "occupation" and "I'm a" in text):
-            continue
-        kind = PLAN if relation == "plans" else STATE
-        yield RuleMatch(relation, *found.span("o"), *found.span(), kind=kind, negated=ended, confidence=0.75)
-    yield from _lists(text, doubt)
+    for relation, over in (("diet", _EATS_AGAIN(text, 0, doubt)), ("partner", _NEW_PARTNER(text, 0, doubt))):
+        if over is not None:
+            yield RuleMatch(relation, over.start(), over.start(), *over.span(), negated=True, confidence=0.75)
+    appointed = _APPOINTED(text, 0, doubt)
+    if appointed is not None:
+        yield RuleMatch("plans", *appointed.span("o"), *appointed.span(), kind=PLAN, confidence=0.75)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
         if (
@@ -458,9 +378,6 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
             and "my " not in favourite["o"]
         ):
             yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
-    newly = _NEWLY(text, 0, doubt)
-    if newly is not None:
-        yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
     for none in _NONE(text, 0, doubt):
         word = none["no"] or none["not"] or ("allergies" if none["never"] else "sibling")
         relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
@@ -501,40 +418,9 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
         yield RuleMatch(relation, *place, *lost.span(), object=word, negated=True, confidence=0.8)
 
 
-def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
-    """Hobbies after "in my free time"."""
-    free = _FREE_TIME(text, 0, doubt)
-    if free is not None:
-        at = free.start("o")
-        for one in re.split(r"(,\s*(?:and\s)?|\sand\s)", free["o"]):
-            if (
-                len(one.split()) <= 4
-                and one.strip(" ,") not in ("", "and", "i", "i like", "i love")
-                and not one.startswith(("I ", "i "))
-                and not (free["i"] and one.split()[0] not in PASTIMES)
-            ):
-                yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
-            at += len(one)
-
-
-_KIN_HAS = LazyPattern(
-    rf"\b[Mm]y (?:[a-z]+ )??(?P<of>{KINDS})(?:['’]s got| has(?: got)?) an? (?:[a-z-]+ )?(?P<kin>{KINDS})(?:,? "
-    rf"(?:named|called) |, )(?={NAME})"
-).finditer
-
-
 def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
     """Relatives after "I have two sisters" and "my brother has a girlfriend"."""
-    for has in _KIN_HAS(text, 0, doubt):
-        of = SAME_KIN.get(has["of"], has["of"])
-        for place in names(text, has.end(), len(text))[:1]:
-            if KIN[has["kin"]]:
-                yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], kin=of, confidence=0.85)
     for has in _HAS_KIN(text, 0, doubt):
-        for more in _AND_KIN(text, has.end(), doubt):
-            for place in names(text, more.end(), len(text))[:1]:
-                if KIN[more["kin"]] and not has["one"]:
-                    yield RuleMatch(KIN[more["kin"]], *place, has.start(), place[1], confidence=0.85)
         for place in names(text, has.end(), len(text)):
             for owner in (has["one"], has["two"]) if has["one"] else ("",):
                 if KIN[has["kin"]]:

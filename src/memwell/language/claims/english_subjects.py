@@ -11,31 +11,18 @@ from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
 from memwell.language.claims.english_objects import (
-    ACTIVITIES,
-    AFTER_NOUN,
     CALLED_BY_KIN,
-    DIETS,
-    FIELDS,
     INVERSE_KIN,
     KIN,
-    LANGUAGES,
-    LOWER_WORDS,
     NAME,
     NATIONALITIES,
     NOT_NAMES,
-    NOT_OBJECTS,
-    OCCUPATIONS,
     PETS,
-    PLAYED,
-    POINTING,
     PRONOUNS,
     SAME_KIN,
     TELLS_APART,
-    THINGS,
-    UNFINISHED,
     UPPER,
     Place,
-    is_casual,
     job,
     name,
     names,
@@ -115,9 +102,6 @@ _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
 ).match
-_AND_THEIRS = LazyPattern(
-    rf" (?:and|&) (?:his|her|their) (?:[a-z]+ )??(?:{KIN_WORDS})\b(?: (?P<name>(?!I\b){NAME}))?(?!['’])"
-).match
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 _FILLER = LazyPattern(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
@@ -150,79 +134,6 @@ BOUND = LazyPattern(
 )
 _HARD = LazyPattern(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
-
-
-# Names in a message without capitals.
-
-_NAME_SLOT = LazyPattern(
-    rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS})\b,?|(?:{KIN_WORDS}|{PET_WORDS}),"
-    r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced"
-    r"|together with"
-    r"|friends with|colleagues with|supervised by|calls? (?:me|him|her|it|them)|named (?:him|her|it|them)|know me as"
-    rf"|aunt|auntie|uncle|cousin|me and|['’]s (?:{KIN_WORDS})|\A(?:no+(?:pe)?,? |sorry,? |well,? )*(?:it['’]s)?) "
-    rf"?(?=[a-zà-ÿ])"
-)
-_PLACE_SLOT = LazyPattern(
-    r"\b(?:liv\w+ in|from|mov\w+ (?:here |back |over |out )?to|relocat\w+ to|born in|raised in|grew up in|based in"
-    r"|back (?:in|to|from)|been to|visit(?:ed|ing)?|went to|trip to|fl\w+ to|going to|work\w* (?:at|for)|(?:job"
-    r"|day) at|hired by"
-    r"|fired (?:by|from)|employed (?:by|at)|joined|left|quit|start\w* at|at|years in|out of|goes to|go to"
-    r"|settled in|swapped|let go by|between me and) (?=[a-zà-ÿ])"
-)
-_NEXT_NAME = LazyPattern(r"(?:,| and|, and) (?=[a-zà-ÿ])").match
-_ENDS_LIST = LazyPattern(r"\s*(?:\Z|[,.;!?)])").match
-_LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
-_I = LazyPattern(r"\bi(?=\b|m\b)")
-_COMMON = (
-    NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
-    | ACTIVITIES | THINGS | FIELDS | PLAYED | frozenset(
-        "bed school work home town scratch early late smoking drinking pets animals allergies uni college university "
-        "away down up out off thats whats hes shes theyre someone everyone tongue shellfish mine yours".split()
-    )
-)  # fmt: skip
-
-
-def recased(sentence: str) -> str:
-    """A sentence that is written without capitals, with those of its names; any other as it is."""
-    if not is_casual(sentence) or any(letter.isupper() and letter != "I" for letter in sentence):
-        return sentence
-    # A message that begins with a small letter is read as one without capitals, where a name is not found here.
-    begin = next(at for at, letter in enumerate(sentence) if letter.isalpha())
-    text = list(sentence[: begin + 1] + _I.sub("I", sentence)[begin + 1 :])
-
-    def named(at: int, *, verb_follows: bool = False) -> int:
-        word = _LOWER(sentence, at)
-        follows = word is not None and (
-            _is_verb(sentence, word.end()) or sentence.startswith((" and i ", "'s "), word.end())
-        )
-        if word is None or not _may_name(word[0]) or (verb_follows and not follows):
-            return 0
-        text[at] = text[at].upper()
-        return word.end()
-
-    for slot in _NAME_SLOT.finditer(sentence):
-        end = named(slot.end(), verb_follows=not slot[0].strip())
-        while end and (joint := _NEXT_NAME(sentence, end)):
-            word = _LOWER(sentence, joint.end())
-            end = named(joint.end()) if word and _ENDS_LIST(sentence, word.end()) else 0
-    for slot in _PLACE_SLOT.finditer(sentence):
-        words = LOWER_WORDS(sentence, slot.end())
-        if words is not None and _may_name(words[0].split()[0]):
-            for word in WORD_BEGINS(words[0]):
-                text[slot.end() + word.start()] = word[0].upper()
-    for word in WORD_BEGINS(sentence):
-        known = _LOWER(sentence, word.start())
-        if known is not None and known[0] in _DEMONYMS:
-            text[word.start()] = word[0].upper()
-    return "".join(text)
-
-
-_DEMONYMS = LANGUAGES | NATIONALITIES
-WORD_BEGINS = LazyPattern(r"(?<![\w'’])[a-zà-ÿ]").finditer
-
-
-def _may_name(word: str) -> bool:
-    return not (word in _COMMON or word in FORMS or word in OCCUPATIONS or word.endswith(("ly", "ing", "ed")))
 
 
 def _is_no_name(word: str) -> bool:
@@ -271,17 +182,9 @@ _FRAGMENT = LazyPattern(
     r"|can['’]?t)\b",
     re.IGNORECASE,
 ).match
-_ARTICLE = LazyPattern(r"an? (?:(?:part|full)-time |freelance |trained |qualified )*").match
-_IS_A = LazyPattern(r"(?:['’]m|['’]s| am| is) (?:also )?an? ").match  # "I'm a mum of three and a florist"
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
 _WHO = LazyPattern(r"who(?=['’]s\b| )").match
-_IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
 _LONGEST_PERSON = 80
-_OF_WHERE = LazyPattern(
-    r" (?:(?:from|at|in|since) (?:the |my )?[\w-]+|next door|downstairs|upstairs)(?= (?:turned|is|was|has|lives|works"
-    r"|just|also|got|had|moved|loves|hates"
-    r"|speaks)\b)"
-).match  # "my friend from work"
 _MET = (
     r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
     r"|engaged to|divorced|knows|fell for)"
@@ -318,10 +221,9 @@ def _is_fragment(text: str, at: int) -> bool:
     if ING in form:
         # "Living in London is dear" is not about who speaks.
         return form[ING] != "see" and not _GERUND(text, at)
-    return PAST_FORM in form or (_FRAGMENT(text, at) or _DID(text, at)) is not None
+    return PAST_FORM in form or _FRAGMENT(text, at) is not None
 
 
-_DID = LazyPattern(r"[A-Z][a-z]+ed (?:my|our|the|up|out|off|down|back)\b").match  # "Packed up and left"
 _GERUND = LazyPattern(
     r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
     r"|gets?|should|could)\b"
@@ -603,15 +505,10 @@ class ClauseFinder:
             # "I met Ann, nurse at …" is about Ann.
             named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
             return None if named else Clause(others, at, at, at, "bare")
-        article = _ARTICLE(text, at)
-        if article is not None and text[start - 5 : start] == " and " and _IS_A(text, before[-1].at):
-            return Clause(others, at, at, at, "bare") if job(text, article.end(), at + 60) else None
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
-            # "my sister Ann, a nurse": of who was named last in the clause, else of its subject.
-            near = self._near(text, before[-1], at)
-            return Clause((near,) if near else others, at, at, at, "bare")
+            return Clause(others, at, at, at, "bare")
         return None
 
     def _before_who(self, text: str, at: int) -> Subject | None:
@@ -630,20 +527,10 @@ class ClauseFinder:
         met = _MET_LAST(text, first, last)
         return Subject(name=met["name"]) if met and met["name"].lower() not in NOT_NAMES else None
 
-    def _near(self, text: str, clause: Clause, at: int) -> Subject | None:
-        if self._person and self._person.name and text.endswith(self._person.name, clause.at, at) is False:
-            ahead = text[clause.at : at].rstrip(" ,(")
-            return self._person if ahead.endswith(self._person.name) and not clause.subjects[0].is_speaker else None
-        return None
-
     def _subjects(self, text: str, at: int) -> tuple[tuple[Subject, ...], int]:
         one, end = self._subject(text, at)
         if one is None:
             return (), at
-        theirs = _AND_THEIRS(text, end)
-        if theirs is not None and not one.is_speaker:
-            other = Subject(name=theirs["name"]) if theirs["name"] else Subject(kin="?", owner="'s")
-            return (one, other), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
         if (
@@ -653,7 +540,7 @@ class ClauseFinder:
             and (other.is_speaker or text[after : after + 1] in "'’")
         ):
             other = None
-        if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
+        if other is not None and not (one.plural or other.plural):
             strangers = one.name and other.name and not (one.relation or other.relation)
             return (
                 ((), at)
@@ -686,7 +573,7 @@ class ClauseFinder:
             # Who it is is known when the clauses before it have been read.
             return Subject(kin=HE if found["one"] else THEY, relation=(found["one"] or "").lower()), found.end()
         found = _BARE_KIN(text, at)
-        if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
+        if found is not None and (found["kin"].lower() in CALLED_BY_KIN or found[0].islower()):
             word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
             return Subject(kin=word, relation=KIN[word]), found.end()
         epithet = _EPITHET(text, at)
@@ -697,7 +584,7 @@ class ClauseFinder:
                 return Subject(pet=apposed["pet"], relation=found[0]), apposed.end()
             if apposed is not None:
                 return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
-            return Subject(name=found[0]), (_OF_WHERE(text, found.end()) or found).end()
+            return Subject(name=found[0]), found.end()
         return None, at
 
     def _relative(self, text: str, found: re.Match[str], owner: Subject) -> tuple[Subject | None, int]:
@@ -719,9 +606,8 @@ class ClauseFinder:
             return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
         if word == "family":
             return Subject(plural=True), found.end()
-        where = _OF_WHERE(text, found.end())
         apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
-        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), (where or found).end()
+        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), found.end()
 
     def _resolved(self, subjects: Iterable[Subject]) -> Iterator[Subject]:
         for one in subjects:
@@ -963,17 +849,7 @@ def named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
             result.append(
                 pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
             )
-    last = places[-1][1] if places else found.object_end
-    more = _NEXT_PET(text, last) if len(result) < _MOST_PETS else None
-    # "a dog called Max, a cat and three hens"
-    others = (
-        [] if more is None else named_pets(text, found._replace(object_start=more.start("o"), object_end=more.end("o")))
-    )
-    return (result or [found]) + others
+    return result or [found]
 
 
-_NEXT_PET = LazyPattern(
-    r"(?:,|,? and|,? plus) (?:an?|one|two|three|four|five|\d+) (?P<o>(?:(?!and\b)[a-z-]+ "
-    rf"){{0,3}}?(?:{PET_WORDS}))(?=[,.;!]|\Z| (?:and|called|named|who|that|too)\b)"
-).match
 NAME_NEXT = LazyPattern(NAME).match

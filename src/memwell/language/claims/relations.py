@@ -21,8 +21,6 @@ USER = "user"
 
 NICKNAME = 0.65
 """The confidence of a name that others call someone. It does not replace the name itself, and no other claim has it."""
-UNDOUBTED = 0.99
-"""The confidence of a match by words that say nothing else: no reader doubts it."""
 FAVOURITE = "favourite:"
 _LONGEST_FAVOURITE = 60
 CHINESE_FAVOURITES: dict[str, str] = {

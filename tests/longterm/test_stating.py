@@ -25,6 +25,11 @@ TOLD = (
 )  # fmt: skip
 
 
+def nobody(_: str) -> bool:
+    """Whether a name is a speaker's, in a store without any."""
+    return False
+
+
 @pytest.fixture
 def engine() -> Iterator[memwell.Engine]:
     with memwell.open("memory:", work=False, embedder=None) as opened:
@@ -59,7 +64,7 @@ def test_what_states_the_fact_that_is_asked_for_is_recalled_first(
     "question", ["What does one do in June?", "7月我做什么？", "Did I have a dog before?", "", "Why?"]
 )
 def test_other_questions_are_left_to_the_ranking(engine: memwell.Engine, question: str):
-    assert stating(engine.facts, question, NOW) == []
+    assert stating(engine.facts, question, NOW, nobody) == []
 
 
 def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engine):
@@ -74,7 +79,7 @@ def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engin
 
 def test_a_fact_by_hand_has_no_memory(engine: memwell.Engine):
     engine.facts.correct("user", "occupation", "baker")
-    assert stating(engine.facts, "What is my job?", NOW) == []
+    assert stating(engine.facts, "What is my job?", NOW, nobody) == []
 
 
 @pytest.mark.parametrize(
@@ -92,5 +97,20 @@ def test_what_is_eaten_calls_for_the_allergies_of_who_eats(question: str, told: 
         opened.remember("Our son can't have eggs.", time=BEGIN)
         opened.remember("I'm a nurse.", time=BEGIN)
         opened.flush()
-        found = stating(opened.facts, question, NOW)
+        found = stating(opened.facts, question, NOW, nobody)
         assert {opened.get(one).text for one in found} == told
+
+
+def test_a_fact_of_a_speaker_is_found_by_the_name():
+    said = (
+        ("Maya", "I've got a flat in Bristol."), ("Maya", "My brother Luke lives in Leeds, he teaches chemistry."),
+        ("Joel", "I'm still living in Cardiff."), ("Maya", "I live in Bath now, a little terrace."),
+        ("Joel", "Sam, my best man, lives in Newport."),
+    )  # fmt: skip
+    with memwell.open("memory:", work=False, embedder=None) as opened:
+        for number, (speaker, text) in enumerate(said):
+            opened.remember(text, speaker=speaker, time=BEGIN + timedelta(days=number))
+        opened.flush()
+        for question, told in (("Where does Maya live?", said[3]), ("Where does Joel live?", said[2])):
+            first = opened.recall(question, now=NOW)[0]
+            assert (first.speaker, first.text) == told

@@ -154,6 +154,16 @@ BOTH_TRUE = [
     ("佳能相机用SD卡。", "尼康相机用XQD卡。", "佳能相机用什么卡？"),
     ("欣欣的数学考试在4号。", "欣欣的历史考试在9号。", "欣欣的数学考试是几号？"),
     ("小宝睡上铺。", "大宝睡下铺。", "小宝睡哪儿？"),
+    ("我有两个孩子。", "我妹有三个孩子。", "我有几个孩子？"),
+    ("My brother lives in Kent.", "My brother came to visit from Kent.", "Where does my brother live?"),
+    ("我哥住在绵阳。", "我哥从绵阳来看我。", "我哥住在哪里？"),
+    ("My phone is a Pixel 8.", "I cracked my phone screen, the repair was 120.", "What phone do I have?"),
+    ("李雷对花生过敏。", "韩梅梅对花生过敏。", "谁对花生过敏？"),
+    ("李雷住在上海。", "韩梅梅住在上海。", "谁住在上海？"),
+    ("My watch is a Casio.", "Got a new strap for my watch.", "What watch do I have?"),
+    ("我的手机是荣耀90。", "手机换了块屏幕。", "我的手机是什么？"),
+    ("I live in Porto.", "We're in Seville until Tuesday.", "Where do I live?"),
+    ("我住在福州。", "这周借住在莆田朋友家。", "我住在哪里？"),
 ]  # fmt: skip
 
 
@@ -472,6 +482,11 @@ def test_a_memory_that_says_something_else_too_is_outdated_in_part(
         ("My phone number is 555-0144.", "My new phone number is 555-0199.", "What was my old phone number?"),
         ("我住在重庆。", "我搬到厦门了。", "我以前住在哪里？"),
         ("我在诺基亚上班。", "我现在在爱立信上班。", "我之前在哪家公司上班？"),
+        (
+            "My manager is Deepa, very strict but fair.",
+            "Deepa left, so Jason is my boss now.",
+            "Who was my boss before Jason?",
+        ),
     ],
 )
 def test_a_question_about_the_former_finds_it_before_the_current(bench: Bench, older: str, newer: str, past: str):

@@ -104,23 +104,34 @@ class ParsedQuery(NamedTuple):
     shared_from: int | None = None
     """From which number on its vector is comparable across languages, as its embedder says."""
     of_a_time: bool = False
-    """Whether a period is all that it names, as in *what happened yesterday?*"""
+    """Whether a period is all that it names, as in *what happened yesterday?*, or all but who spoke then."""
+    besides: frozenset[str] = frozenset()
+    """The terms that it names besides its periods."""
 
     @classmethod
     def of(
         cls, text: str, *, now: float, vector: NDArray[Any] | None = None, shared_from: int | None = None
     ) -> ParsedQuery:
         """Parse a query. Without a vector it is searched by its words alone."""
-        times, besides = _times(_asked(text), now)
+        times, rest = _times(_asked(text), now)
+        besides = _named(rest) if times else frozenset[str]()
         return _read(text)._replace(
             now=now,
             vector=None if vector is None else np.asarray(vector, np.float32),
             times=times,
             shared_from=shared_from,
-            of_a_time=bool(times) and _names_nothing(besides),
+            of_a_time=bool(times) and not besides,
+            besides=besides,
         )
 
-    def spelt(self, snapshot: Snapshot) -> ParsedQuery:
+    def understood(self, snapshot: Snapshot) -> ParsedQuery:
+        """The query with its names spelt as they are there; whether it asks what a speaker said in a period."""
+        query = self._spelt(snapshot)
+        if query.besides and all(snapshot.speakers.named([term]) for term in query.besides):
+            return query._replace(of_a_time=True)
+        return query
+
+    def _spelt(self, snapshot: Snapshot) -> ParsedQuery:
         """The query with each name that no record has spelt as the one term there that differs by a letter."""
         terms = [
             _known_spelling(term, snapshot) if term in self.name_terms and term not in snapshot.postings else term
@@ -184,10 +195,10 @@ def _times(text: str, now: float) -> tuple[tuple[tuple[float, float], ...], str]
     return tuple((since, until) for _, _, since, until in found), besides
 
 
-def _names_nothing(text: str) -> bool:
-    """Whether a text has only words of asking, and of talk or events in general."""
-    words = _HAPPENED.sub(" ", text)
-    return all(is_function_word(term) or term in _FRAME_WORDS for term in query_terms(words))
+def _named(text: str) -> frozenset[str]:
+    """The terms of a text that are no words of asking, nor of talk or events in general."""
+    terms = query_terms(_HAPPENED.sub(" ", text))
+    return frozenset(term for term in terms if not is_function_word(term) and term not in _FRAME_WORDS)
 
 
 def weighted_terms(text: str) -> dict[str, float]:
@@ -270,8 +281,8 @@ class Compared(NamedTuple):
         return rows if self.rows is None else np.where(rows == NOWHERE, NOWHERE, np.searchsorted(self.rows, rows))
 
 
-def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: int = _SAMPLE_OF) -> Rows:
-    """The usable rows with the highest choice, in order. It overwrites the choice of the others."""
+def chosen(choice: Floats, usable: Flags, times: Numbers, count: int = CANDIDATES, sample_of: int = _SAMPLE_OF) -> Rows:
+    """The usable rows with the highest choice, in order; of equal ones the latest. Overwrites the others."""
     if len(choice) <= count:
         return np.flatnonzero(usable)
     if not usable.all():
@@ -286,9 +297,22 @@ def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: in
     if len(rows) < count:
         rows = np.arange(len(choice))
     if len(rows) > count:
-        best = choice[rows]
-        rows = np.sort(rows[np.argpartition(best, len(rows) - count)[-count:]])
+        rows = np.sort(_highest(rows, count, choice[rows], times[rows]))
     return rows[choice[rows] > -np.inf]
+
+
+def _highest(rows: Rows, count: int, *orders: Numbers) -> Rows:
+    """The rows with the highest numbers, which the next numbers order where they are equal, and their places at last.
+
+    numpy's own choice among equal numbers depends on the instructions of the processor.
+    """
+    if not orders or len(rows) <= count:
+        return rows[-count:]
+    numbers, *rest = orders
+    last = np.partition(numbers, len(rows) - count)[len(rows) - count]
+    higher, equal = rows[numbers > last], np.flatnonzero(numbers == last)
+    ties = _highest(rows[equal], count - len(higher), *(one[equal] for one in rest))
+    return np.concatenate((higher, ties))
 
 
 def compare(
@@ -313,7 +337,7 @@ def compare(
         choice = plain_scores(snapshot, question, weights, dense[:limit], slice(limit))
     elif weights.broad:
         add_broad(choice, snapshot, question, weights)
-    return Compared(matches, words, dense), chosen(choice, usable, count)
+    return Compared(matches, words, dense), chosen(choice, usable, snapshot.times, count)
 
 
 def _with_translations(
@@ -357,6 +381,13 @@ def in_period(snapshot: Snapshot, question: ParsedQuery, rows: Integers | Rows |
     """Which rows were said in a period that the question mentions."""
     times = snapshot.times[rows]
     return np.any([(since <= times) & (times < until) for since, until in question.times], 0)
+
+
+def said_then(snapshot: Snapshot, question: ParsedQuery, rows: Integers | Rows | slice) -> Flags:
+    """Which rows were said in a period that the question mentions, by a speaker whom it names if it names one."""
+    speakers = snapshot.speakers.named(question.besides)
+    then = in_period(snapshot, question, rows)
+    return then & np.isin(snapshot.speaker[rows], speakers) if speakers else then
 
 
 def is_near_to_any(snapshot: Snapshot, question: ParsedQuery) -> bool:
@@ -498,11 +529,10 @@ class _Shortlist:
 
     def best(self, usable: Flags, likely: Floats | None, count: int) -> Rows:
         """The candidates, in order."""
-        rows = chosen(self._first(likely), usable, max(_SHORTLIST, 2 * count), _ROWS_SAMPLED)
+        rows = chosen(self._first(likely), usable, self._snapshot.times, max(_SHORTLIST, 2 * count), _ROWS_SAMPLED)
         if len(rows) <= count:
             return rows
-        exact = self._exact(rows, likely)
-        return np.sort(rows[np.argpartition(exact, len(rows) - count)[-count:]])
+        return np.sort(_highest(rows, count, self._exact(rows, likely), self._snapshot.times[rows]))
 
     def _first(self, likely: Floats | None) -> Floats:
         """The estimated choice of all rows."""
@@ -629,7 +659,7 @@ def _may_be_nearest(snapshot: Snapshot, rows: Rows, likely: Floats) -> Rows:
     short_of_it = best.take(sessions) - near
     places = np.flatnonzero(short_of_it <= _doubt(snapshot, near))
     if len(places) > _SHORTLIST:
-        places = places[np.argpartition(short_of_it[places], _SHORTLIST)[:_SHORTLIST]]
+        places = _highest(places, _SHORTLIST, -short_of_it[places])
     return rows[places]
 
 

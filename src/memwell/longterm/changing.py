@@ -426,7 +426,7 @@ class Eraser(MemoryBase):
             }:
                 self.backend.kv.put(self._inner, erased_key(message), True)
             note = note_erasure(self.backend)
-        self._snapshots.forget(self.space)
+        self._snapshots.erase(self.space, ids)
         self._echoes.forget(ids)
         gone_from_files = scrubbed(self.backend, note, wait=wait)
         if not gone_from_files:

@@ -705,6 +705,12 @@ class LateInteraction(NamedTuple):
         """``best_matches`` of memories, a column each, NaN for one without token vectors; None when no memory has any."""
         return best_matches(self.embedder, self.query, self._tokens(rows))
 
+    def best_but_for(self, passed: Sequence[bool], rows: Sequence[int]) -> NDArray[np.float32] | None:
+        """The score of each memory by the pieces of the query that are not passed over; None as for ``best``."""
+        kept = [not one for one in passed]
+        best = self.best(rows) if any(kept) else None
+        return None if best is None else best[kept].sum(0) / self.query.weights[kept].sum()
+
     def matches(self, rows: Sequence[int], texts: Sequence[str]) -> list[Sequence[WordMatch]]:
         """The words of the query and those that match them, for each memory, given the texts that were embedded."""
         compare = partial(self.embedder.word_matches, self.query)

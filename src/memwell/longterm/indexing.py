@@ -189,11 +189,16 @@ def _by_rules(one: SaidText, *reasons: str) -> Extracted:
 
 
 def read_by_model(text: str) -> list[RuleMatch]:
-    """What a model that is shipped reads from an English text, each match with its probability."""
+    """What the model that is shipped for English, or the one for Chinese, reads from a text, with its probability."""
     # Imported here because its weights and arithmetic are not needed by a program that stores nothing.
     from memwell.models.local.reader import fact_reader  # noqa: PLC0415
 
-    return [] if is_small_talk(text) else fact_reader().read(text)
+    if is_small_talk(text) or _KANA(text):
+        return []
+    return fact_reader(chinese=_HAN(text) is not None).read(text)
+
+
+_HAN, _KANA = re.compile("[\u4e00-\u9fff]").search, re.compile("[\u3040-\u30ff]").search
 
 
 def _extracted(chat: ChatModel, said: Sequence[SaidText]) -> list[Extracted]:

@@ -295,8 +295,10 @@ class RowPostings:
         for term in numbers:
             posting = self._own(term)
             del posting[bisect_left(posting, row << _COUNT_BITS)]
+            _blank(self._posted[term], row)
             if not posting:
                 self._forget(term)
+        self._worded[row][:] = 0
         self._words[row] = b""
 
     def number(self, term: str) -> int:
@@ -345,6 +347,13 @@ class _Runs:
         if place >= len(self._ends):
             return self._data[:0]
         return self._data[int(self._ends[place - 1]) if place else 0 : int(self._ends[place])]
+
+
+def _blank(run: Integers, row: int) -> None:
+    """Overwrite a row among those of a term by a neighbour, which keeps the order. The run is no longer read."""
+    at = int(run.searchsorted(row << _COUNT_BITS))
+    if at < len(run) and run[at] >> _COUNT_BITS == row:
+        run[at] = run[at - 1] if at else run[1] if len(run) > 1 else 0
 
 
 def joined(runs: Sequence[Integers]) -> tuple[Integers, NDArray[np.int64]]:
@@ -565,8 +574,11 @@ class Names:
         return numbers
 
     def remove(self, number: int) -> None:
-        """Remove a name."""
-        self._numbers.pop(self[number], None)
+        """Remove a name. Nothing of it stays in memory."""
+        name = self[number]
+        self._numbers.pop(name, None)
+        if name and number < self._saved and number not in self._replaced:
+            self._blank(number, name)
         self._set(number, "")
         self._free.append(number)
 
@@ -576,9 +588,20 @@ class Names:
         else:
             self._added[number - self._saved] = name
 
-    def _saved_name(self, number: int) -> str:
+    def _blank(self, number: int, name: str) -> None:
+        """Overwrite a saved name, and its hash by that of a neighbour, which keeps the order."""
+        at = int(self._hashes.searchsorted(np.uint32(_hash(_encoded(name)))))
+        while self._order[at] != number:
+            at += 1
+        self._hashes[at] = self._hashes[at - 1] if at else self._hashes[1] if len(self._hashes) > 1 else 0
+        self._saved_bytes(number)[:] = 0
+
+    def _saved_bytes(self, number: int) -> NDArray[np.uint8]:
         start = int(self._ends[number - 1]) if number else 0
-        return self._texts[start : int(self._ends[number])].tobytes().decode("utf-8", "surrogatepass")
+        return self._texts[start : int(self._ends[number])]
+
+    def _saved_name(self, number: int) -> str:
+        return self._saved_bytes(number).tobytes().decode("utf-8", "surrogatepass")
 
     def _saved_number(self, name: str) -> int | None:
         # A plain int would make numpy convert all hashes.
@@ -599,7 +622,7 @@ class Names:
         order = np.argsort(hashes, kind="stable")
         order = order[sizes[order] > 0]
         return {
-            "texts": np.frombuffer(b"".join(names), np.uint8),
+            "texts": np.frombuffer(bytearray().join(names), np.uint8),
             "ends": np.cumsum(sizes),
             "hashes": hashes[order],
             "order": order.astype(np.int32),

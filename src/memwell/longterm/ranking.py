@@ -30,7 +30,7 @@ from memwell.longterm.candidates import (
     broad_signal,
     compare,
     compare_likely,
-    in_period,
+    said_then,
     session_rows,
 )
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
@@ -299,7 +299,7 @@ def rank(
     if not limit or not len(snapshot):
         return []
     weights = weights or default_weights()
-    inside = in_period(snapshot, question, slice(snapshot.limit)) if question.of_a_time else None
+    inside = said_then(snapshot, question, slice(snapshot.limit)) if question.of_a_time else None
     if inside is not None and (inside if allowed is None else inside & allowed).any():
         # What was said then answers it, whatever it is about.
         weights, question = weights.of_a_time, question._replace(of_a_time=False)

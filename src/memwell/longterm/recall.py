@@ -278,7 +278,7 @@ class RecallingMemory(MemoryBase):
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(
             query, now=moment.timestamp(), vector=asked.towards_answers, shared_from=asked.shared_from
-        ).spelt(held.snapshot)
+        ).understood(held.snapshot)
         late = None
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
@@ -300,7 +300,7 @@ class RecallingMemory(MemoryBase):
             return None
         found = [one for one in found if one.id in memories]
         said = [memories[one.id][0].text for one in found]
-        judged = relevances(held.snapshot, question, found, said, weighed, asked.model)
+        judged = relevances(held.snapshot, question, found, said, weighed, asked.model, late)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
         known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
         over = {} if historic else _over(held, self._known_facts(), query, moment, found, memories, wanted, allowed)
@@ -334,7 +334,10 @@ class RecallingMemory(MemoryBase):
         allowed: Flags | None,
     ) -> list[str]:
         """The memories that state a fact which is asked for, with their relevance raised; added where they are no hits."""
-        ids = [self.indexer.resolved(id_) for id_ in stating(self._known_facts(), query, moment)]
+        ids = [
+            self.indexer.resolved(id_)
+            for id_ in stating(self._known_facts(), query, moment, held.snapshot.speakers.has)
+        ]
         best = {one.id for one in found[:POOL]}
         known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
         rows = {

@@ -21,9 +21,17 @@ from numpy.typing import NDArray
 from memwell.language.dates import usual_names
 from memwell.language.segment import query_terms
 from memwell.language.words import language_of
-from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, in_period, is_function_word, is_near_to_any
+from memwell.longterm.candidates import (
+    CHINESE_FUNCTION,
+    ParsedQuery,
+    in_period,
+    is_function_word,
+    is_near_to_any,
+    said_then,
+)
+from memwell.longterm.embedding import LateInteraction
 from memwell.longterm.ranking import Ranked
-from memwell.longterm.snapshot import Flags, Integers, Snapshot, is_chinese
+from memwell.longterm.snapshot import Flags, Floats, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -47,6 +55,8 @@ _NAMED_TIME = re.compile(
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?<!\d)(?:19|20)\d\d(?!\d)|周[一二三四五六日]|(?<!\d)(?:1[0-2]|[1-9])月"
 )
+_WORD = re.compile("[\u3400-\u9fff]|(?<![^\\W_])[^\\W\\d_]+(?![^\\W_])").search
+"""A word without digits."""
 _MOST_OF_A_YEAR = 360 * 86_400
 _WHOLE = 0.99
 _MOST_ODDS = 30.0
@@ -120,8 +130,11 @@ def relevances(
     texts: Sequence[str],
     weights: Weights,
     embedder: str | None,
+    late: LateInteraction | None = None,
 ) -> list[float]:
     """The relevance of hits, best first, with their texts; ``embedder`` is the name of the one that made the vectors.
+
+    ``late`` compares the hits with the query again without the names of speakers in it, which are in all that they said.
 
     A query without a word of its own, such as *what do you know about me?*, asks for no particular thing: then all hits are
     as relevant as not. To marks alone, such as *?!*, nothing is relevant.
@@ -131,13 +144,13 @@ def relevances(
     if question.of_a_time:
         asked, rows = _times_asked_for(question), np.array([hit.row for hit in hits], np.intp)
         named = np.array([not asked.isdisjoint(_named_times(text)) for text in texts], np.bool_)
-        return np.where(in_period(snapshot, question, rows) | named, _UNKNOWN, 0.0).tolist()
+        return np.where(said_then(snapshot, question, rows) | named, _UNKNOWN, 0.0).tolist()
     words = zip(question.terms, question.term_weights.tolist(), strict=True)
     own = (not is_function_word(term) and (weight >= 1.0 or term in _MAY_BE_ASKED_FOR) for term, weight in words)
     if not question.times and not any(own):
         return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
-    values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)
+    values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder, late=late)
     return calibration.relevances(values, len(hits))
 
 
@@ -160,13 +173,15 @@ def values_of(
     weights: Weights,
     *,
     calibrated: bool,
+    late: LateInteraction | None = None,
 ) -> Values:
     """What relevance is judged by: the values of the hits, and the best of the first ones as ``best_…``; NaN: unknown.
 
     ``held`` is the part of the query's words that a hit has, ``whole`` is 1 when it has all, ``count`` is how many it has
-    (their logarithm), ``missing`` the part of its names that it lacks. ``dense`` is the cosine of its vector and ``late``
-    that signal, where they are known; a hit that has them, and is in another language than the query, has no values of
-    words. The vectors of signs such as 🐙 say nothing: they are all alike.
+    (their logarithm), ``missing`` the part of its names that it lacks, ``named`` whether the query names a speaker.
+    ``dense`` is the cosine of its vector and ``late`` that signal, where they are known; a hit that has them, and is in
+    another language than the query, has no values of words. The vectors of signs such as 🐙 say nothing: they are all
+    alike. Nor do those of *hunter2*: it means only itself.
     """
     if not hits:
         return {}
@@ -174,23 +189,39 @@ def values_of(
     held, count, missing = _of_words(snapshot, question, rows)
     values: dict[str, Numbers] = {}
     of_words = np.ones(len(hits), np.bool_)
-    if calibrated and question.vector is not None and is_near_to_any(snapshot, question) and _in_words(question.text):
+    if calibrated and question.vector is not None and is_near_to_any(snapshot, question) and _WORD(question.text):
         known = snapshot.has_vector[rows] & np.array([_in_words(text) for text in texts], np.bool_)
-        late = np.array([hit.value("late") or np.nan for hit in hits])
+        near = _without_speakers(snapshot, question, late, rows)
+        if near is None:
+            near = np.array([hit.value("late") or np.nan for hit in hits])
         if "dense" in weights.curves:
             dense = np.array([hit.value("dense") for hit in hits])
         else:
             dense = snapshot.vectors.dots_of(rows.astype(np.intp), question.vector)
         values["dense"] = np.where(known, dense, np.nan)
-        values["late"] = np.where(known & np.isfinite(late), late, np.nan)
+        values["late"] = np.where(known & np.isfinite(near), near, np.nan)
         # In another language than the query no word can be the same, and those of a hit say nothing about it.
         chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
         same = np.array([is_chinese(text) is chinese for text in texts], np.bool_)
         of_words = ~known | (same & ((held > 0.0) | (not other_language)))
-    words = {"held": held, "whole": (held >= _WHOLE).astype(np.float64), "count": count, "missing": missing}
+    named = np.full(len(hits), float(bool(snapshot.speakers.named(question.terms))))
+    words = {
+        "held": held, "whole": (held >= _WHOLE).astype(np.float64), "count": count, "missing": missing, "named": named
+    }  # fmt: skip
     values |= words if of_words.all() else {name: np.where(of_words, some, np.nan) for name, some in words.items()}
     values |= _best(values, of_words)
     return values
+
+
+def _without_speakers(
+    snapshot: Snapshot, question: ParsedQuery, late: LateInteraction | None, rows: Integers
+) -> Floats | None:
+    """The late interaction of rows without the names of speakers in the query; None where it names none."""
+    if late is None or not snapshot.speakers.named(question.terms):
+        return None
+    return late.best_but_for(
+        [bool(snapshot.speakers.named(query_terms(word))) for word in late.query.words], rows.tolist()
+    )
 
 
 def _in_words(text: str) -> bool:

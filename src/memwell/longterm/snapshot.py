@@ -176,12 +176,17 @@ class QuantizedVectors:
                 self._measure(np.array(some, np.intp))
         self._foreign.clear()
         if self._signs:
-            changed = {row // _BLOCK for row in rows}
-            self._signs = {key: packed for key, packed in self._signs.items() if key[0] not in changed}
+            self._drop_signs({row // _BLOCK for row in rows})
+
+    def _drop_signs(self, blocks: Collection[int]) -> None:
+        self._signs = {key: packed for key, packed in self._signs.items() if key[0] not in blocks}
 
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
             self._codes[row], self._scales[row], self._lengths[row], self._shared[row] = 0, 0.0, 0.0, 0.0
+            if self._bits is not None:
+                self._bits[row] = 0
+            self._drop_signs({row // _BLOCK})
             self._foreign.clear()
 
     @property
@@ -392,6 +397,11 @@ class Speakers:
         """The numbers of speakers that a term names."""
         return sorted({number for term in terms for number in self._called.get(term, ())})
 
+    def has(self, name: str) -> bool:
+        """Whether a name, or first name, is a speaker's."""
+        terms = query_terms(name)
+        return bool(terms) and bool(self.named(terms[:1]))
+
     def meant(self, *, asker: bool, helper: bool) -> list[int]:
         """The numbers of speakers with these roles."""
         roles = [call for call, wanted in ((_ASKER, asker), (_HELPER, helper)) if wanted]
@@ -533,6 +543,13 @@ def _checked_vector(snapshot: Snapshot, entry: SnapshotEntry) -> Floats | None:
     return vector
 
 
+_OF_A_TEXT = (
+    "alive", "has_vector", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "asks",
+    "tells_time", "tells_number", "retracts", "position", "expires", "number", "is_turn",
+)  # fmt: skip
+"""The columns that are 0 in a row that is not in use."""
+
+
 class Snapshot:
     """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
@@ -645,6 +662,13 @@ class Snapshot:
                 batch[entry.id] = entry, vector
         finally:
             self._add(batch.values(), segmenter)
+
+    def drop_unused(self) -> None:
+        """Drop the kinds that no entry has. Of entries that were removed nothing else stays in memory."""
+        used = set(self.kind[: self.limit][self.alive[: self.limit]].tolist())
+        for number in range(self.kinds.limit):
+            if number not in used and self.kinds[number]:
+                self.kinds.remove(number)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -904,8 +928,8 @@ class Snapshot:
         self._unlink(row)
         self.speakers.remove(int(self.speaker[row]))
         self.total_words -= int(self.lengths[row])
-        self.alive[row] = self.has_vector[row] = False
-        self.lengths[row] = 0
+        for name in _OF_A_TEXT:
+            getattr(self, name)[row] = 0
         del self.vectors[row]
         self.ids.remove(row)
 

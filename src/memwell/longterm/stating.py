@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 from memwell.language.asking import asks_about_former, asks_about_past
@@ -39,17 +40,18 @@ _AT_TABLE = ("child", "married_to", "partner")
 _FAMILY = ("my son", "my daughter", "my child", "my partner", "my husband", "my wife")
 
 
-def stating(facts: Facts, query: str, moment: datetime) -> list[str]:
-    """The ids of the memories that state what a question asks for of the user and theirs and that holds, newest first.
+def stating(facts: Facts, query: str, moment: datetime, is_speaker: Callable[[str], bool]) -> list[str]:
+    """The ids of the memories that state what a question asks for and that holds, newest first.
 
-    For a question what to eat these are the allergies and the diet, and those of the family where it is to eat as well.
+    It is of the user, of one of theirs, or of a speaker, called by name. For a question what to eat these are the allergies
+    and the diet, and those of the family where it is to eat as well.
     """
     asked = fact_question(query)
     if asked is None and len(query) <= _LONGEST and _ASKS_FOR_FOOD(query):
         asked = _FOOD
     if asked is None or asks_about_former(query) or asks_about_past(query):
         return []
-    if asked.subject != USER and not asked.kin:
+    if asked.subject != USER and not asked.kin and not is_speaker(asked.subject):
         return []
     relations = asked.relations or relations_with(asked.called)
     eaters = [asked.subject]

@@ -443,6 +443,8 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         return not is_about_another_thing(later, earlier)
     if cannot_change(before) and not corrects_earlier(later.stated):
         return False
+    if before and not now and _says_same(later, before):
+        return False
     if states_allergy(before) and not _denies_allergy(later, now, before):
         return False
     if (outlasts_events(before) or is_pastime(earlier.stated)) and _is_one_event(later, earlier):
@@ -460,6 +462,19 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         # What is on another day now says nothing of a fact that has no day: "The meeting with Tom is now on Monday".
         return False
     return not (is_about_another(later, earlier) or _of_two_people(newer, older) or denies_another(now, before))
+
+
+def _says_same(newer: StatedText, before: Sequence[StatedFact]) -> bool:
+    """Whether a statement has every value that an earlier one states, and tells of no change: "He came from Kent"."""
+    values = [one.object for one in before]
+    return (
+        all(values)
+        and all(value in newer.stated.casefold() for value in values)
+        and not newer.denied
+        and CHANGE.isdisjoint(newer.cues)
+        and "past" not in newer.cues
+        and not corrects_earlier(newer.stated)
+    )
 
 
 def _denies_allergy(newer: StatedText, now: Sequence[StatedFact], before: Sequence[StatedFact]) -> bool:
@@ -562,10 +577,20 @@ def _of_two_people(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if earlier and all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier):
         return True
+    if earlier and _have_names(later | earlier, speaker):
+        return True
     said, before = statement(newer.text), statement(older.text)
     of_speaker = earlier == {speaker} or (not earlier and before.about == SPEAKER)
     of_other = said.stated.lower().startswith(tuple(later))
     return of_speaker and of_other and not (said.of_me or said.numbers or concerns(said, before, later))
+
+
+def _have_names(people: Collection[str], speaker: str) -> bool:
+    """Whether people are all called by names, of which none may be short for another."""
+    named = all(name != speaker and not name.startswith(f"{speaker}'s ") for name in people)
+    return named and not any(
+        one != other and (one in other or may_be_one(one, other)) for one in people for other in people
+    )
 
 
 def speaks_for(newer: Traits, older: Traits) -> bool:
@@ -805,8 +830,9 @@ def _own_first(
     relevant. The same holds where a question asks for what is of one of the speaker's people.
     """
     asked = fact_question(_CLAUSE_END.split(query.replace(before_what(query), ""), maxsplit=1)[0])
-    if asked is not None and asked.subject != USER and not asked.kin:
-        asked = None
+    is_named = asked is not None and asked.subject != USER and not asked.kin
+    if asked is not None and is_named and not asked.is_own(hit.traits.speaker.strip().lower() for hit in hits.values()):
+        asked, is_named = None, False
     whom = asked_of(query) if asked is None or asked.subject != USER else ""
     if whom is None and asked is None and not known:
         return {}
@@ -815,7 +841,7 @@ def _own_first(
     names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
     own = [hit for hit in hits.values() if hit.id in known or (asked is not None and states_asked(hit, asked, names))]
     behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
-    if not own:
+    if not own and not is_named:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
         own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
         own = [hit for hit in own if not whom or _is_about(hit, whom)]
@@ -827,6 +853,9 @@ def _own_first(
     after = () if former else (hits[id_] for id_ in hits.keys() - of_others if hits[id_].relevance >= least)
     later = {hit.id for hit in after if hit.order > best.order and _tells_of_change(hit)}
     successors = {one.id for one in replaced.get(best.id, ())}
+    if former and best.id not in replaced:
+        # What is true now stands before nothing that was true.
+        successors |= replaced.keys()
     # Of several pets or plans each is asked for.
     further = [Successor(id_, probability) for id_ in reversed(known) if id_ != best.id and id_ not in replaced]
     return {id_: [*further, Successor(best.id, probability)] for id_ in behind - later - successors}

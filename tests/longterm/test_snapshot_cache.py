@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import threading
+from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -19,11 +23,12 @@ from msgspec.structs import replace
 import memwell
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
 from memwell.longterm import snapshot_cache
-from memwell.longterm.candidates import LARGE, ParsedQuery
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.memory import Memory
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import NOWHERE, Snapshot, SnapshotEntry
-from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots, restored, saved
+from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots
+from memwell.longterm.snapshot_file import restored
 from memwell.longterm.traits import Traits, with_traits
 from memwell.longterm.weights import Weights
 from memwell.models.scripted import HashEmbedder
@@ -32,7 +37,7 @@ from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import Changes, RecordIndex
 from memwell.storage.sqlite import index
-from tests.longterm.test_snapshot import EVERYTHING, vector_of
+from tests.longterm.test_snapshot import EVERYTHING
 
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "", [1], {"b": 1}, {"b": True}])
 METADATA = st.dictionaries(st.sampled_from("ab"), VALUES)
@@ -430,7 +435,10 @@ def test_a_large_space_is_searched_by_the_store_until_its_snapshot_is_made_and_k
         assert ranked(mapped) == ranked(Snapshots(backend.index))
         assert reads.count == 0
         memory.erase("r17")
-        assert not large.suits(SPACE), "what was kept held its words"
+        assert large.suits(SPACE), "it goes on without the memory"
+        with large.of(SPACE) as held:
+            assert "r17" not in held.snapshot
+        assert ranked(large) == ranked(Snapshots(backend.index))
         large.close()
 
 
@@ -506,6 +514,179 @@ def test_a_snapshot_that_is_made_during_an_erasure_is_not_held(monkeypatch: pyte
     assert not large.suits(SPACE)
     _made(large)
     assert large.suits(SPACE)
+
+
+CANARIES = tuple(f"canary{name}" for name in ("text", "name", "id", "session", "kind", "field", "deep", "hidden"))
+
+
+def _in_memory(root: Any) -> set[str]:
+    """The canaries that are in an object or in what it refers to."""
+    found, seen, left = set[str](), set[int](), [root]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | FunctionType | Backend | RecordIndex | Thread):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            data = one.tobytes()
+        else:
+            data = one.encode() if isinstance(one, str) else bytes(one) if isinstance(one, bytes | bytearray) else b""
+            left += gc.get_referents(one)
+        found |= {canary for canary in CANARIES if canary.encode() in data.lower()}
+    return found
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_nothing_of_what_was_erased_stays_in_a_snapshot_that_goes_on(tmp_path: Path, packed: bool):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        backend.index.upsert([_record(number, 8) for number in range(600)])
+        snapshots = Snapshots(backend.index)
+        memory = Memory(backend, SPACE, snapshots=snapshots)
+        erased = [
+            Record(
+                text=f"The canarytext{at} sings twice, canarytext{at}.", space=SPACE, id=f"canaryid{at}",
+                kind=f"canarykind{at}", vector=array("f", np.full(8, 0.37 + at)), time=MOMENT,
+                metadata=with_traits(
+                    {"colour": f"canaryfield{at}", "canarydeep": 1},
+                    Traits(speaker=f"Canaryname{at}", session=f"canarysession{at % 2 or ''}", importance=0.4),
+                ),
+            )
+            for at in range(3)
+        ]  # fmt: skip
+        backend.index.upsert(erased)
+        hidden = memory.remember("The canaryhidden is forgotten first.", metadata={"colour": "canaryhidden"}).id
+        questions: list[tuple[str, Filter | None]] = [
+            ("canarytext1", None), ("note", Where("colour", "eq", "red")), ("note", Where("colour", "exists", True)),
+        ]  # fmt: skip
+        for question, where in questions:
+            memory.recall(question, where=where)
+        assert "metadata.canarydeep" in {one.field for one in memory.browse(text="canarytext", facets=True).facets}
+        if packed:
+            snapshots._held[SPACE].pack()
+        memory.forget(hidden)
+        for question, where in questions:
+            memory.recall(question, where=where)
+        held = snapshots._held[SPACE]
+        assert {"canarytext", "canaryid", "canarykind", "canaryfield"} <= _in_memory(held)
+        rows = [held.snapshot.row_of(one.id) for one in erased]
+        memory.erase([*(one.id for one in erased), hidden])
+        assert snapshots._held[SPACE] is held
+        assert _in_memory(held) == set()
+        codes = held.snapshot.vectors.arrays(held.snapshot.limit)
+        assert not any(codes[name][rows].any() for name in ("codes", "scales", "lengths", "bits"))
+        assert not any(held.snapshot.postings._worded[row].any() for row in rows)
+        afresh = Memory(backend, SPACE, snapshots=Snapshots(backend.index))
+        for question, where in questions:
+            mine, theirs = (one.recall(question, where=where) for one in (memory, afresh))
+            assert [hit.id for hit in mine] == [hit.id for hit in theirs]
+        assert ranked(snapshots) == pytest.approx(ranked(Snapshots(backend.index)), abs=1e-4)
+
+
+def test_an_erasure_that_may_be_rolled_back_changes_no_snapshot():
+    backend = open_backend("memory:")
+    _filled(backend, 20)
+    snapshots = Snapshots(backend.index)
+    memory = Memory(backend, SPACE, snapshots=snapshots)
+    memory.recall("note 7")
+
+    def roll_back() -> None:
+        with backend.transaction():
+            memory.erase("r7")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        roll_back()
+    with snapshots.of(SPACE) as held:
+        assert "r7" in held.snapshot
+
+
+def test_a_snapshot_in_long_use_is_dropped_by_an_erasure(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_WAITED_S", 0.01)
+    backend = open_backend("memory:")
+    _filled(backend, 20)
+    snapshots = Snapshots(backend.index)
+    with snapshots.of(SPACE):
+        Memory(backend, SPACE, snapshots=snapshots).erase("r7")
+        assert SPACE not in snapshots._held
+    with snapshots.of(SPACE) as held:
+        assert "r7" not in held.snapshot
+
+
+@pytest.mark.parametrize("most_records", [100, 1000], ids=["large", "usual"])
+def test_the_first_question_finds_the_snapshot_that_was_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_records: int
+):
+    monkeypatch.setattr(snapshot_cache, "_PREPARED", 500)
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 499)
+        preparing = Snapshots(backend.index, keep=True, most_records=most_records)
+        assert preparing.prepare(SPACE)
+        assert preparing._thread is None, "few memories are read by the first question"
+        _filled(backend, 600)
+        assert preparing.prepare(SPACE)
+        _made(preparing)
+        reads = Reads(backend.index)
+        asked = Snapshots(cast(Any, reads), keep=True, most_records=most_records)
+        assert asked.suits(SPACE)
+        assert ranked(asked) == ranked(Snapshots(backend.index))
+        assert reads.count == 0
+        done = preparing._thread
+        assert preparing.prepare(SPACE)
+        assert preparing._thread is done, "it is there"
+        monkeypatch.setattr(snapshot_cache, "_FOLLOWED_AT_ONCE", 10)
+        backend.index.upsert([_record(number, 8) for number in range(600, 700)])
+        assert preparing.prepare(SPACE, wait=True)
+        with preparing.of(SPACE) as held:
+            assert len(held.snapshot) == 700
+        asked.close()
+        preparing.close()
+
+
+def test_a_snapshot_that_is_prepared_when_the_store_closes_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_PREPARED", 500)
+    monkeypatch.setattr(index, "_PIECE", 100)
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        snapshots = Snapshots(backend.index, keep=True)
+        pieces, begun, may_go_on = backend.index.pieces, threading.Event(), threading.Event()
+
+        def slow(space: Space) -> Iterator[Changes]:
+            for piece in pieces(space):
+                yield piece
+                begun.set()
+                may_go_on.wait(60.0)
+
+        monkeypatch.setattr(backend.index, "pieces", slow)
+        assert snapshots.prepare(SPACE)
+        assert begun.wait(60.0)
+        snapshots._closed = True
+        may_go_on.set()
+        snapshots.close()
+        assert snapshots._held[SPACE].state is None
+        assert not list(tmp_path.glob("app.db-cache/*"))
+
+
+def test_after_an_erasure_the_snapshot_is_kept_again_in_the_background(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        snapshots = Snapshots(backend.index, keep=True)
+        memory = Memory(backend, SPACE, snapshots=snapshots)
+        memory.recall("note 7")
+        _made(snapshots)
+        assert backend.index.kept_cache(SPACE) is not None
+        memory.erase("r7")
+        assert backend.index.kept_cache(SPACE) is None
+        done = snapshots._thread
+        snapshots.renew()
+        assert snapshots._thread is done, "it was saved a moment ago"
+        snapshots._held[SPACE].saved_at -= 100.0
+        snapshots.renew()
+        _made(snapshots)
+        kept = backend.index.kept_cache(SPACE)
+        assert kept is not None
+        found = restored(kept.data)
+        assert found is not None
+        assert "r7" not in found
 
 
 def test_a_large_space_is_brought_up_to_date_in_the_background_after_many_changes(monkeypatch: pytest.MonkeyPatch):
@@ -613,73 +794,3 @@ def test_a_space_is_read_in_pieces_and_what_is_stored_meanwhile_is_not_missed(
             assert {f"r{number}" for number in range(30) if f"r{number}" in held.snapshot} == {
                 f"r{number}" for number in range(21) if number not in (3, 19)
             }
-
-
-def written(snapshot: Snapshot) -> bytearray:
-    return bytearray(b"".join(saved(snapshot)))
-
-
-def again(snapshot: Snapshot) -> Snapshot:
-    found = restored(written(snapshot))
-    assert found is not None
-    return found
-
-
-def test_a_large_snapshot_ranks_the_same_by_its_saved_signs() -> None:
-    vectors = np.random.default_rng(5).standard_normal((LARGE + 10, 128)).astype(np.float32)
-    entries = [
-        SnapshotEntry(f"r{number}", f"note {number % 997} about trains", vector=row, session=f"s{number // 9}")
-        for number, row in enumerate(vectors)
-    ]
-    whole = Snapshot.build(entries)
-    read = again(whole)
-    question = ParsedQuery.of("Which note is about 17?", now=1.7e9, vector=vectors[17])
-    more = [SnapshotEntry("new", "note 17 again", vector=vectors[17]), entries[3]._replace(vector=vectors[17])]
-    for _ in range(2):
-        mine, theirs = (rank(one, question) for one in (read, whole))
-        assert [(hit.id, hit.score) for hit in mine] == [(hit.id, hit.score) for hit in theirs]
-        for one in (read, whole):
-            one.apply(more, ["r17"])
-
-
-SNAPSHOT = Snapshot.build(
-    [SnapshotEntry("a", "the train", speaker="Anna", vector=vector_of(1)), SnapshotEntry("b", "花园")]
-)
-
-
-@given(st.data())
-def test_a_file_that_was_cut_off_is_not_read(data: st.DataObject) -> None:
-    whole = written(SNAPSHOT)
-    assert restored(whole[: data.draw(st.integers(0, len(whole) - 1))]) is None
-    assert restored(whole + b"\0") is None
-
-
-@given(st.integers(0, 200), st.integers(1, 255))
-def test_a_damaged_header_is_not_read(place: int, bits: int) -> None:
-    whole = written(SNAPSHOT)
-    whole[place] ^= bits
-    assert restored(whole) is None
-
-
-@given(st.data(), st.integers(0, 7))
-def test_a_flipped_bit_of_an_array_is_noticed(data: st.DataObject, bit: int) -> None:
-    whole = written(SNAPSHOT)
-    # Between the header and the arrays there may be bytes that nobody reads.
-    place = data.draw(st.integers(len(whole) // 2, len(whole) - 1))
-    whole[place] ^= 1 << bit
-    assert restored(whole) is None
-
-
-@pytest.mark.parametrize("name", ["FORMAT", "VERSION"])
-def test_a_file_of_another_version_is_not_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = written(SNAPSHOT)
-    assert restored(whole) is not None
-    monkeypatch.setattr(snapshot_cache, name, "another")
-    assert restored(whole) is None
-
-
-def test_a_file_without_a_column_of_today_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(Snapshot, "COLUMNS", Snapshot.COLUMNS[1:])
-        older = written(SNAPSHOT)
-    assert restored(older) is None

@@ -22,6 +22,7 @@ from memwell.knowledge import knowledge_space
 from memwell.longterm.journal import PendingWork
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
+from memwell.records import Space
 from memwell.runtime import worker as worker_module
 from memwell.runtime.jobs import REGISTRY, PendingList
 from memwell.runtime.worker import Worker, listed_spaces, notified_afterwards, pending_by_space
@@ -374,6 +375,30 @@ def _assert_no_trace(folder: Path) -> None:
         for file in folder.rglob("*"):
             if file.is_file():
                 assert word.encode() not in file.read_bytes(), f"{word} is in {file.name}"
+
+
+def test_a_space_is_prepared_for_its_first_question_when_its_work_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Once, and again after large work; a space of documents is not."""
+    prepared: list[str] = []
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        refused = [True]
+
+        def prepare(space: Space, *, wait: bool = False) -> bool:
+            prepared.append("/".join(space))
+            return not (refused and refused.pop())
+
+        monkeypatch.setattr(m._parts.worker, "_prepare", prepare)
+        monkeypatch.setattr(worker_module, "_LOOK_S", 0.05)
+        m.remember("The tea is on the upper shelf.")
+        m.knowledge.add("Whales sing.", id="whales")
+        assert _wait_until(lambda: len(prepared) == 2), "it is tried again"
+        m.remember("The salt is on the lower shelf.")
+        assert _wait_until(lambda: not m._parts.worker._waiting and not m.pending().vectors)
+        m.remember([f"Note {number}." for number in range(200)])
+        assert _wait_until(lambda: len(prepared) == 3)
+        assert set(prepared) == {"default"}
 
 
 def test_only_spaces_with_pending_work_are_counted():

@@ -1,26 +1,24 @@
-"""The snapshots of recently searched spaces, updated from the store's changes, their files, and filters over their rows."""
+"""The snapshots of recently searched spaces, updated from the store's changes, and filters over their rows."""
 
 from __future__ import annotations
 
-import sys
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
-from zlib import crc32
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._package import VERSION
 from memwell.errors import MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, record_test, value_test
 from memwell.longterm.embedding import TokenCache
-from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry, Speakers
+from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
+from memwell.longterm.snapshot_file import restored, saved
 from memwell.longterm.traits import KEY, Traits, traits_of
 from memwell.longterm.uses import Use, use_in, with_use
 from memwell.records import Record, Space, paged
@@ -83,6 +81,15 @@ class RowFilters:
         for kept in (self._columns, self._answers, self._metadata, self._texts):
             kept.clear()
         self._fields = None
+
+    def drop_unused(self, snapshot: Snapshot) -> None:
+        """Drop what only memories had that are no longer in the snapshot."""
+        for row in np.flatnonzero(~snapshot.alive[: snapshot.limit]).tolist():
+            self._metadata.pop(row, None)
+            self._texts.pop(row, None)
+        self._fields = None
+        for name in [name for name, one in self._columns.items() if one.has_unused(snapshot)]:
+            del self._columns[name]
 
     @property
     def nbytes(self) -> int:
@@ -245,6 +252,12 @@ class _Column:
             codes[row] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
         return len(numbers) <= len(snapshot) + _UNUSED
 
+    def has_unused(self, snapshot: Snapshot) -> bool:
+        """Whether some value is that of no memory, or there is none."""
+        rows = min(len(self._codes), snapshot.limit)
+        used = np.bincount(self._codes[:rows][snapshot.alive[:rows]], minlength=len(self._numbers) + 1)
+        return not (self._numbers and used[1:].all())
+
     def equal(self, value: object, limit: int) -> Flags:
         """The rows that have a value."""
         # An unknown value gets a number that no row has.
@@ -352,6 +365,9 @@ class HeldSnapshot:
         """When the next memory expires, once a recall has looked for it."""
         self.unsaved = 0
         """How many memories have changed since it was saved."""
+        self.is_unkept = False
+        """Whether its file is gone, because something was erased since it was saved."""
+        self.saved_at = -np.inf
 
     def follow(self, changes: Changes) -> None:
         """Apply the store's changes."""
@@ -393,6 +409,16 @@ class HeldSnapshot:
             traits = with_use(traits_of(record), self._uses.get(record.id))
             if traits.active:
                 yield record, entry_of(record, traits, number)
+
+    def erase(self, ids: Iterable[str]) -> None:
+        """Drop all that is held of memories that were erased, after their removal was followed."""
+        for id_ in ids:
+            self._uses.pop(id_, None)
+            self._touched.pop(id_, None)
+            self._read.pop(id_, None)
+        self.snapshot.drop_unused()
+        self._row_filters.drop_unused(self.snapshot)
+        self.is_unkept = True
 
     def outgrown(self, changes: Changes) -> bool:
         """Whether vectors of another length arrive: the space was re-embedded, and the snapshot must be rebuilt."""
@@ -489,7 +515,7 @@ class HeldSnapshot:
     def saved(self) -> Generator[Any]:
         """The state of the snapshot, then its bytes, piece by piece. It is locked until the last piece."""
         with self.lock:
-            self.unsaved = 0
+            self.unsaved, self.is_unkept, self.saved_at = 0, False, time.monotonic()
             yield self.state
             for id_, before in self._touched.items():
                 self.snapshot.touch(id_, before)
@@ -533,6 +559,11 @@ _LARGEST = 4
 """How many times the limit of memory the snapshots of large spaces may take."""
 _FOLLOWED_AT_ONCE = 4_096
 """After more changes than this a large space is brought up to date in the background: they take half a second."""
+_PREPARED = 5_000
+"""The snapshot of this many memories takes half a second to make, and is made before the first question."""
+_WAITED_S = 1.0
+"""How long an erasure waits for a snapshot that is in use."""
+_SAVED_EVERY_S = 60.0
 _LEAST_SAVED = 500
 """A snapshot of fewer memories is built about as fast as it is read."""
 _RENEWED = 8
@@ -619,8 +650,11 @@ class Snapshots:
             )
         )
 
-    def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True) -> bool:
-        """Bring a snapshot up to date. False when it is shared, and the changes are those of a transaction."""
+    def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True, until_closed: bool = False) -> bool:
+        """Bring a snapshot up to date. False when it is shared, and the changes are those of a transaction.
+
+        With ``until_closed`` it stops, and reads again from the beginning at the next use, once this is closed.
+        """
         if held.is_new:
             held.restore(self._index.kept_cache(space) if self._keep else None)
         while True:
@@ -628,6 +662,9 @@ class Snapshots:
             for changes in self._index.pieces(space) if known is None else [self._index.changes(space, known)]:
                 if changes.state is None and shared:
                     return False
+                if until_closed and self._closed:
+                    held.state = None
+                    return True
                 if held.outgrown(changes):
                     # It is read again, from the beginning.
                     held.state = None
@@ -728,6 +765,64 @@ class Snapshots:
         with suppress(MemwellError), held.lock:
             self._follow(space, held)
 
+    def prepare(self, space: Space, shared_from: int | None = None, *, wait: bool = False) -> bool:
+        """Make and keep the snapshot of a space of many memories, if there is none: its first question would wait for it.
+
+        It is made in the background, or with ``wait`` at once. False when that is to be tried again, as another is made.
+        """
+        info = self._index.info(space)
+        if not self._keep or info.records < _PREPARED or not self._fits(info) or not self._is_behind(space, info):
+            return True
+        work = self._read if info.records <= self._most_records else self._make
+        if wait:
+            work(space, shared_from)
+            return True
+        return self._in_background(work, space, shared_from)
+
+    def _is_behind(self, space: Space, info: IndexInfo) -> bool:
+        """Whether the snapshot of a space is not there, or the changes since take long to follow."""
+        held = self._held.get(space) or self._index.kept_cache(space)
+        return held is None or held.state is None or changes_between(held.state, info.state) > _FOLLOWED_AT_ONCE
+
+    def _read(self, space: Space, shared_from: int | None) -> None:
+        """Make the snapshot of a space that is no large one, or bring it up to date; it is held, and kept in the store."""
+        with suppress(MemwellError):
+            with self._lock:
+                held = self._held.setdefault(space, self._new(space))
+            with held.lock:
+                self._follow(space, held, until_closed=True)
+                held.snapshot.vectors.share_from(shared_from)
+            if held.state is not None:
+                self._save(space, held)
+
+    def renew(self) -> None:
+        """Save in the background a snapshot whose file is gone because something was erased; each once a minute."""
+        before = time.monotonic() - _SAVED_EVERY_S
+        with self._lock:
+            held = list(self._held.items())
+        unkept = [(space, one) for space, one in held if self._is_unkept(one) and one.saved_at <= before]
+        if unkept:
+            self._in_background(self._save, *unkept[0])
+
+    def erase(self, space: Space, ids: Sequence[str]) -> None:
+        """Take erased memories out of the snapshot of a space. It is dropped where that is not possible now."""
+        with self._lock:
+            self._made.discard(space)
+            held = self._held.get(space)
+        if held is None or not held.lock.acquire(timeout=_WAITED_S):
+            self.forget(space)
+            return
+        try:
+            # Inside a transaction nothing is followed: it may be rolled back.
+            if held.state is None or held.state < self._index.info(space).forgotten or not self._follow(space, held):
+                self.forget(space)
+            else:
+                held.erase(ids)
+        except MemwellError:
+            self.forget(space)
+        finally:
+            held.lock.release()
+
     def forget(self, space: Space) -> None:
         """Drop the snapshot of a space."""
         with self._lock:
@@ -762,15 +857,23 @@ class Snapshots:
     # Saving
 
     def _is_due(self, held: HeldSnapshot, share: int) -> bool:
-        size = len(held.snapshot)
-        return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
+        """Whether more than one in ``share`` memories have changed since it was saved."""
+        return self._is_savable(held) and held.unsaved * share > len(held.snapshot)
 
-    def _in_background(self, work: Callable[..., object], *args: Any) -> None:
+    def _is_unkept(self, held: HeldSnapshot) -> bool:
+        return self._is_savable(held) and held.is_unkept
+
+    def _is_savable(self, held: HeldSnapshot) -> bool:
+        return self._keep and held.state is not None and len(held.snapshot) >= _LEAST_SAVED
+
+    def _in_background(self, work: Callable[..., object], *args: Any) -> bool:
         """Start a thread, unless one is at work: what is not done then is due again at the next recall."""
         with self._lock:
-            if not self._closed and not self._is_busy():
-                self._thread = threading.Thread(target=work, args=args, name="memwell-snapshot", daemon=True)
-                self._thread.start()
+            if self._closed or self._is_busy():
+                return False
+            self._thread = threading.Thread(target=work, args=args, name="memwell-snapshot", daemon=True)
+            self._thread.start()
+            return True
 
     def _is_busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -789,115 +892,5 @@ class Snapshots:
         if thread is not None:
             thread.join()
         for space, held in listed:
-            if self._is_due(held, _RENEWED_AT_END):
+            if self._is_due(held, _RENEWED_AT_END) or self._is_unkept(held):
                 self._save(space, held)
-
-
-# A snapshot as the bytes of a file: a header, and the arrays, which are used where they lie.
-#
-# The header names every array with its type, shape and place. It has a checksum, and the length and the sum of the arrays:
-# a file that is torn, was cut off, has a flipped bit, or was written by another version or machine is not read. Only
-# numbers and words are in it, no code.
-
-FORMAT = 4
-"""The version of the layout. Raise it when what a column means changes: older files are then made again."""
-
-_MAGIC = b"memwell snapshot\n"
-_HEAD = len(_MAGIC) + 16
-_ALIGNED = 64
-
-
-class _Place(msgspec.Struct, frozen=True):
-    """Where an array lies, and its type and shape. It has room for more rows than were written."""
-
-    start: int
-    dtype: str
-    shape: list[int]
-
-
-class _Header(msgspec.Struct, frozen=True):
-    written_by: str
-    size: int
-    sum: int
-    places: dict[str, _Place]
-    speakers: list[str]
-    counts: list[int]
-
-
-def _written_by() -> str:
-    """The version of the layout and of the words in it."""
-    return f"{FORMAT} {VERSION} {sys.byteorder}"
-
-
-def saved(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
-    """The bytes of the file, piece by piece. The snapshot must not be changed meanwhile."""
-    arrays = {name: np.ascontiguousarray(part) for name, part in snapshot.arrays().items()}
-    places: dict[str, _Place] = {}
-    size = 0
-    for name, part in arrays.items():
-        shape = [_room(name, len(part), snapshot.limit), *part.shape[1:]]
-        places[name] = _Place(size, part.dtype.str, shape)
-        size += _aligned(part.itemsize * int(np.prod(shape)))
-    total = sum(_sum(part.reshape(-1).view(np.uint8)) for part in arrays.values()) % 2**64
-    head = msgspec.json.encode(
-        _Header(_written_by(), size, total, places, list(snapshot.speakers.names), list(snapshot.speakers.counts))
-    )
-    yield _MAGIC + len(head).to_bytes(8, "little") + crc32(head).to_bytes(8, "little")
-    yield head
-    yield bytes(_aligned(_HEAD + len(head)) - _HEAD - len(head))
-    ends = [*[place.start for place in places.values()][1:], size]
-    for (name, part), end in zip(arrays.items(), ends, strict=True):
-        yield part.reshape(-1).view(np.uint8).data
-        yield bytes(end - places[name].start - part.nbytes)
-
-
-def restored(data: Any, *, checked: bool = True) -> Snapshot | None:
-    """The snapshot in the bytes of a file, or None when they are not what ``saved`` wrote.
-
-    ``data`` is a writable buffer for this snapshot alone: its changes are made there. If it is not ``checked``, a flipped
-    bit in the arrays is not noticed, and they are not read.
-    """
-    view = memoryview(data)
-    if bytes(view[: len(_MAGIC)]) != _MAGIC:
-        return None
-    length, checksum = (int.from_bytes(view[at : at + 8], "little") for at in (len(_MAGIC), len(_MAGIC) + 8))
-    head = bytes(view[_HEAD : _HEAD + length])
-    if crc32(head) != checksum:
-        return None
-    try:
-        header = msgspec.json.decode(head, type=_Header)
-    except msgspec.DecodeError:
-        return None
-    start = _aligned(_HEAD + length)
-    if header.written_by != _written_by() or len(view) != start + header.size:
-        return None
-    if checked and _sum(np.frombuffer(view, np.uint8, offset=start)) != header.sum:
-        return None
-    arrays = {name: _array(view[start:], place) for name, place in header.places.items()}
-    if not arrays.keys() >= set(Snapshot.COLUMNS):
-        return None
-    return Snapshot.restored(arrays, Speakers(header.speakers, header.counts))
-
-
-def _sum(data: NDArray[np.uint8]) -> int:
-    """The sum of the bytes as numbers of eight. Any flipped bit changes it, and it takes an eighth of the time of a CRC."""
-    whole = len(data) // 8 * 8
-    rest = int.from_bytes(data[whole:].tobytes(), "little")
-    return (int(data[:whole].view("<u8").sum(dtype=np.uint64)) + rest) % 2**64
-
-
-def _array(view: memoryview, place: _Place) -> NDArray[Any]:
-    count = int(np.prod(place.shape))
-    if not count:
-        return np.zeros(place.shape, place.dtype)
-    return np.frombuffer(view, place.dtype, count, place.start).reshape(place.shape)
-
-
-def _room(name: str, length: int, rows: int) -> int:
-    """How many rows to leave room for: an array with rows grows with the snapshot, and would be copied without room."""
-    in_rows = length == rows and ("." not in name or name.startswith("vectors."))
-    return length + length // 8 + _ALIGNED if in_rows else length
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNED) * _ALIGNED

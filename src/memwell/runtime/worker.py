@@ -103,10 +103,21 @@ class Worker:
     """Does the pending work of spaces, in one thread that starts when there is some."""
 
     def __init__(
-        self, backend: Backend, memory_of: Callable[[Space], Memory], *, retention_s: float = 30 * 86_400.0
+        self,
+        backend: Backend,
+        memory_of: Callable[[Space], Memory],
+        *,
+        retention_s: float = 30 * 86_400.0,
+        prepare: Callable[[Space], bool] | None = None,
     ) -> None:
         self._backend = backend
         self._memory_of = memory_of
+        self._prepare = prepare
+        """Makes a space ready for its first question; False when that is to be tried again."""
+        self._prepared: set[Space] = set()
+        """The spaces that were prepared, with no large work since."""
+        self._unprepared: set[Space] = set()
+        """The spaces whose work is done, and that are to be prepared."""
         self._retention_s = retention_s
         self._pending = PendingList(backend.kv, REGISTRY, lease_s=LEASE_S)
         self._sure: dict[Space, float] = {}
@@ -212,7 +223,7 @@ class Worker:
         self._pending.close()
         self.store_uses()
         # The function refers to this worker: a reference cycle would wait for the garbage collector.
-        self._memory_of = _closed
+        self._memory_of, self._prepare = _closed, None
         self._unfinished.clear()
 
     def _memory(self, space: Space) -> Eraser:
@@ -236,8 +247,21 @@ class Worker:
                 self.store_uses()
                 stored = time.monotonic()
             if not self._waiting:
+                self._prepare_spaces()
                 due = min(self._scrub_due, *(due for due, _ in self._put_off.values()), time.monotonic() + _LOOK_S)
                 self._wake.wait(max(0.0, due - time.monotonic()))
+
+    def _prepare_spaces(self) -> None:
+        while self._prepare is not None and self._unprepared and not self._waiting:
+            space = self._unprepared.pop()
+            # What cannot be read now is read by the first question.
+            with suppress(MemwellError):
+                if not self._prepare(space):
+                    self._unprepared.add(space)
+                    return
+            if len(self._prepared) >= _MOST_KNOWN:
+                self._prepared.clear()
+            self._prepared.add(space)
 
     def _add_due(self) -> None:
         """Add the spaces whose next try is due, and every five seconds those that other processes have listed."""
@@ -294,6 +318,10 @@ class Worker:
         left = self._batch(space, memory)
         if left is _Left.NOTHING:
             self._unfinished.pop(space, None)
+            if space not in self._prepared and owner_of_documents(space) is None:
+                self._unprepared.add(space)
+        elif left is _Left.MORE:
+            self._prepared.discard(space)
         return left
 
     def _batch(self, space: Space, memory: Eraser) -> _Left:

@@ -1,11 +1,12 @@
-"""As much of Prometheus's language as the shipped rules and panels are written in, evaluated over two scrapes."""
+"""As much of Prometheus's language as the shipped rules and panels are written in, evaluated over scrapes in time."""
 
 from __future__ import annotations
 
 import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 Labels: TypeAlias = frozenset[tuple[str, str]]
@@ -23,16 +24,33 @@ _MATCHES: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-class Scrapes(NamedTuple):
-    """Two scrapes, and the seconds between them."""
+class Scraped(NamedTuple):
+    """A scrape, and the second at which it was made."""
 
-    before: Scrape
-    after: Scrape
-    seconds: float
+    at: float
+    values: Scrape
 
 
-def evaluate(expression: str, scrapes: Scrapes) -> Vector | float:
-    """The value of an expression at the second scrape. Raises ``ValueError`` for what is not understood here."""
+def firing(expression: str, lasting_s: float, scrapes: Sequence[Scraped]) -> list[float]:
+    """The seconds at which an alert fires: at every scrape for so long its expression was true of the same labels."""
+    since: dict[Labels, float] = {}
+    found: list[float] = []
+    for count, (now, _) in enumerate(scrapes, 1):
+        holds = evaluate(expression, scrapes[:count])
+        assert isinstance(holds, dict)
+        since = {labels: since.get(labels, now) for labels in holds}
+        if any(now - begun >= lasting_s for begun in since.values()):
+            found.append(now)
+    return found
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds of a duration such as ``5m``."""
+    return float(duration[:-1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[duration[-1]]
+
+
+def evaluate(expression: str, scrapes: Sequence[Scraped]) -> Vector | float:
+    """The value of an expression at the last scrape. Raises ``ValueError`` for what is not understood here."""
     tokens = _TOKEN.findall(expression)
     if "".join(tokens) != re.sub(r"\s", "", expression):
         raise ValueError(f"not understood: {expression}")
@@ -44,7 +62,7 @@ def evaluate(expression: str, scrapes: Scrapes) -> Vector | float:
 
 
 class _Reader:
-    def __init__(self, tokens: list[str], scrapes: Scrapes) -> None:
+    def __init__(self, tokens: list[str], scrapes: Sequence[Scraped]) -> None:
         self.tokens = tokens
         self._scrapes = scrapes
 
@@ -88,11 +106,11 @@ class _Reader:
             self._next("(")
             named = self._selector(self._next())
             self._next("[")
-            self._next()
+            scrapes = self._within(seconds_of(self._next()))
             self._next("]")
             self._next(")")
-            share = self._scrapes.seconds if token == "rate" else 1.0
-            return {labels: value / share for labels, value in self._grown(named).items()}
+            share = scrapes[-1].at - scrapes[0].at if token == "rate" else 1.0
+            return {labels: value / share for labels, value in self._grown(named, scrapes).items()}
         if token == "histogram_quantile":
             self._next("(")
             share = float(self._next())
@@ -101,7 +119,7 @@ class _Reader:
             self._next(")")
             assert isinstance(value, dict)
             return _quantile(share, value)
-        return self._selected(self._scrapes.after, self._selector(token))
+        return self._selected(self._scrapes[-1].values, self._selector(token))
 
     def _aggregate(self, added: Callable[[list[float]], float]) -> Vector:
         by: list[str] = []
@@ -141,12 +159,17 @@ class _Reader:
             if its == name and all(_MATCHES[how](dict(labels).get(label, ""), what) for label, how, what in wanted)
         }
 
-    def _grown(self, named: tuple[str, list[tuple[str, str, str]]]) -> Vector:
-        before = self._selected(self._scrapes.before, named)
-        return {
-            labels: value - before.get(labels, 0.0)
-            for labels, value in self._selected(self._scrapes.after, named).items()
-        }
+    def _within(self, seconds: float) -> list[Scraped]:
+        return [one for one in self._scrapes if one.at >= self._scrapes[-1].at - seconds]
+
+    def _grown(self, named: tuple[str, list[tuple[str, str, str]]], scrapes: Sequence[Scraped]) -> Vector:
+        """How much counters have grown; one that begins again, or was not there before, counts from 0."""
+        grown: defaultdict[Labels, float] = defaultdict(float)
+        for before, after in pairwise(self._selected(one.values, named) for one in scrapes):
+            for labels, value in after.items():
+                known = before.get(labels, 0.0)
+                grown[labels] += value - known if value >= known else value
+        return dict(grown)
 
 
 def _combined(work: Callable[[float, float], float], left: Vector | float, right: Vector | float) -> Vector | float:

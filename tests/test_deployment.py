@@ -18,8 +18,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -40,7 +41,7 @@ from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
 from tests.engines import postgres, redis
 from tests.engines.starting import start_on_free_port, wait_for_server
-from tests.promql import Scrape, Scrapes, evaluate
+from tests.promql import Scrape, Scraped, evaluate, firing, seconds_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -392,12 +393,14 @@ def test_make_installs_the_extras_of_a_target(stamp: str, extras: str, tmp_path:
 # The alerts and the panels, over what a service really shows
 
 RULES = {
-    rule["alert"]: rule["expr"]
+    rule["alert"]: rule
     for group in yaml.safe_load((DEPLOY / "prometheus" / "memwell.rules.yml").read_text(encoding="utf-8"))["groups"]
     for rule in group["rules"]
 }
 PANELS = json.loads((DEPLOY / "grafana" / "memwell.json").read_text(encoding="utf-8"))["panels"]
-MINUTES_5 = 300.0
+SCRAPED_S = seconds_of(
+    yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))["global"]["scrape_interval"]
+)
 
 
 class Shown:
@@ -449,6 +452,11 @@ INCIDENTS: dict[str, Callable[[Shown], object]] = {
 }
 
 
+def apart(before: Scrape, after: Scrape) -> list[Scraped]:
+    """Two scrapes, five minutes apart."""
+    return [Scraped(0.0, before), Scraped(300.0, after)]
+
+
 @pytest.fixture
 def shown(tmp_path: Path) -> Iterator[Shown]:
     with memwell.open(tmp_path / "shown.db", embedder=None, work=False) as engine:
@@ -461,11 +469,104 @@ def shown(tmp_path: Path) -> Iterator[Shown]:
 
 @pytest.mark.parametrize("alert", RULES)
 def test_an_alert_is_raised_by_its_incident_and_not_by_a_quiet_day(shown: Shown, alert: str):
-    before = shown.scrape()
+    before, asked = shown.scrape(), RULES[alert]["expr"]
     shown.requests(200)
-    assert evaluate(RULES[alert], Scrapes(before, shown.scrape(), MINUTES_5)) == {}
+    assert evaluate(asked, apart(before, shown.scrape())) == {}
     INCIDENTS[alert](shown)
-    assert evaluate(RULES[alert], Scrapes(before, shown.scrape(), MINUTES_5)) != {}
+    assert evaluate(asked, apart(before, shown.scrape())) != {}
+
+
+# The same alerts in time. By name: what is scraped at each moment of a quiet day and of the incident; the minutes of an
+# incident that is over too soon; and after how many minutes of a long one the alert fires.
+
+
+class Course(NamedTuple):
+    """The course of an incident. A counter is what it grows by at each scrape, a gauge its value."""
+
+    quiet: dict[str, float]
+    incident: dict[str, float]
+    too_soon: float
+    fires: float
+    counts: bool = False
+
+
+COURSES = {
+    "MemwellDown": Course({'up job="memwell"': 1}, {'up job="memwell"': 0}, 2.0, 2.0),
+    "MemwellErrors": Course(
+        {'memwell_requests_total status="200"': 100, 'memwell_requests_total status="500"': 0},
+        {'memwell_requests_total status="200"': 100, 'memwell_requests_total status="500"': 5},
+        2.0, 6.0, counts=True,
+    ),
+    "MemwellOverloaded": Course(
+        {'memwell_requests_total status="429"': 1, 'memwell_requests_total status="503"': 1},
+        {'memwell_requests_total status="429"': 30, 'memwell_requests_total status="503"': 30},
+        4.0, 7.0, counts=True,
+    ),
+    "MemwellSlowRecall": Course(
+        {f'memwell_request_seconds_bucket operation="recall",le="{le}"': 100 for le in ("0.1", "0.5", "2.5", "+Inf")},
+        {
+            f'memwell_request_seconds_bucket operation="recall",le="{le}"': many
+            for le, many in (("0.1", 70), ("0.5", 80), ("2.5", 100), ("+Inf", 100))
+        },
+        4.0, 12.5, counts=True,
+    ),
+    "MemwellBehind": Course({'memwell_pending kind="words"': 9_000}, {'memwell_pending kind="words"': 10_001}, 30.0, 30.0),
+    "MemwellFiguresNotStored": Course({"memwell_unflushed": 3}, {"memwell_unflushed": 4}, 5.0, 5.0),
+    "MemwellSpending": Course(
+        {"memwell_month_cost_usd": 8, "memwell_spend_cap_usd": 10},
+        {"memwell_month_cost_usd": 8.1, "memwell_spend_cap_usd": 10},
+        0.0, 0.0,
+    ),
+    "MemwellBackupFailed": Course(
+        {'node_systemd_unit_state name="memwell-backup.service",state="failed"': 0},
+        {'node_systemd_unit_state name="memwell-backup.service",state="failed"': 1},
+        0.0, 0.0,
+    ),
+}  # fmt: skip
+QUIET_MINUTES, LONG_MINUTES = 60, 60
+
+
+def series(course: Course, *incidents: tuple[float, float]) -> list[Scraped]:
+    """Scrapes of quiet minutes, of incidents that begin and end at minutes after them, and of quiet minutes again."""
+    values = dict.fromkeys(course.quiet, 0.0)
+    found: list[Scraped] = []
+    last = max((end for _, end in incidents), default=0.0)
+    for count in range(int((QUIET_MINUTES + last + LONG_MINUTES) * 60 / SCRAPED_S)):
+        minute = count * SCRAPED_S / 60 - QUIET_MINUTES
+        now = course.incident if any(begin <= minute < end for begin, end in incidents) else course.quiet
+        values = {name: one + now[name] if course.counts else now[name] for name, one in values.items()}
+        found.append(Scraped(minute * 60, {_named(name): one for name, one in values.items()}))
+    return found
+
+
+def _named(series_name: str) -> tuple[str, frozenset[tuple[str, str]]]:
+    name, _, labels = series_name.partition(" ")
+    return name, frozenset({*re.findall(r'(\w+)="([^"]*)"', labels), ("instance", "a")})
+
+
+def fires(alert: str, *incidents: tuple[float, float]) -> list[float]:
+    """The minutes at which an alert fires, over incidents that begin and end at some minutes."""
+    rule = RULES[alert]
+    found = firing(rule["expr"], seconds_of(rule.get("for", "0s")), series(COURSES[alert], *incidents))
+    return [at / 60 for at in found]
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_fires_when_its_incident_lasts_and_ends_after_it(alert: str):
+    course = COURSES[alert]
+    found = fires(alert, (0.0, 60.0))
+    assert found[0] == course.fires
+    assert all(after - before == SCRAPED_S / 60 for before, after in pairwise(found)), "it does not end in between"
+    # A rate goes on for as long as its window still holds the incident.
+    assert found[-1] <= 60.0 + (10.0 if course.counts else 0.0)
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_no_alert_fires_for_what_is_over_soon(alert: str):
+    """Nor when it comes again: its time begins anew."""
+    too_soon = COURSES[alert].too_soon
+    assert fires(alert) == []
+    assert fires(alert, (0.0, too_soon), (30.0 + too_soon, 30.0 + 2 * too_soon)) == []
 
 
 def test_a_new_month_takes_nothing_from_a_counter(shown: Shown):
@@ -492,7 +593,7 @@ def test_every_line_of_a_panel_has_values(shown: Shown, panel: dict[str, Any]):
     shown.engine.recall("tea")
     for target in panel["targets"]:
         asked = target["expr"].replace("$instance", ".*")
-        found = evaluate(asked, Scrapes(before, shown.scrape(), MINUTES_5))
+        found = evaluate(asked, apart(before, shown.scrape()))
         assert isinstance(found, dict)
         assert found
         for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):

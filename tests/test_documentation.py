@@ -162,6 +162,14 @@ def test_examples_print_what_the_page_says(
     check_page(page, tmp_path, forking(arithmetic))
 
 
+@pytest.mark.parametrize("name", ["docs/guides/rag.md", "docs/knowledge.md"])
+def test_a_program_about_documents_can_be_run_again(tmp_path: Path, forked: Run, name: str) -> None:
+    """Over the folder and the store that it made at the first time."""
+    with with_servers((ROOT / name).read_text("utf-8"), tmp_path) as page:
+        for _ in range(2):
+            assert run_page(page, tmp_path, forked)
+
+
 def test_the_page_that_is_read_first_is_true_in_a_process_that_nothing_was_done_to(tmp_path: Path) -> None:
     check_page(ROOT / "README.md", tmp_path, run_alone)
 

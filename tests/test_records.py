@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memwell
 from memwell.errors import InvalidInput
 from memwell.records import (
     DEFAULT_SPACE,
@@ -20,6 +21,7 @@ from memwell.records import (
     Record,
     Space,
     Thread,
+    as_opened,
     as_space,
     as_vector,
     pack_half,
@@ -171,3 +173,22 @@ def test_a_text_is_large_but_not_boundless():
     for bad in (None, 5, b"x", "\x00", "\ud800"):
         with pytest.raises(InvalidInput, match="text"):
             Record(text=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("said", ["acme/ann", "a/b/c"])
+def test_a_text_with_a_slash_opens_no_space_as_it_may_mean_two(said: str):
+    with pytest.raises(InvalidInput) as refused:
+        as_opened(said)
+    assert repr(space_named([said])) in str(refused.value)
+    assert repr(as_space(said)) in str(refused.value)
+    with pytest.raises(InvalidInput):
+        as_opened("/")
+    assert as_opened(Space(said)) == Space(said)
+    assert as_opened("ann") == space_named(["ann"])
+
+
+def test_the_memory_of_a_space_is_not_opened_by_a_text_with_a_slash():
+    with memwell.open("memory:", embedder=None) as memory:
+        for open_ in (memory.at, memory.grant, memory.revoke, lambda space: memwell.open("memory:", space=space)):
+            with pytest.raises(InvalidInput, match="several"):
+                open_("acme/ann")

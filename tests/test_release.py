@@ -106,18 +106,9 @@ def test_the_packages_hold_what_they_must_and_nothing_else(built: Built) -> None
     assert not {".git", ".venv", "dist", "benchmarks"} & top
 
 
-@pytest.mark.parametrize("version", release.SUPPORTED)
-def test_the_wheel_works_in_an_empty_environment(
-    version: str, built: Built, wheels: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if sys.version_info[:2] == tuple(map(int, version.split("."))):
-        inside = request.getfixturevalue("environment")
-    else:
-        python = release.pythons()[version]
-        if python is None:
-            pytest.skip(f"no Python {version} here to install the wheel with")
-        inside = release.install(python, tmp_path / "environment", built.wheel, wheels=wheels)
-    release.attempt(inside, tmp_path)
+def test_the_wheel_works_in_an_empty_environment(environment: Path, tmp_path: Path) -> None:
+    # ``make release`` tries it with every version of Python that is there.
+    release.attempt(environment, tmp_path)
     assert (tmp_path / "app.db").is_file()
 
 
@@ -145,7 +136,14 @@ def test_the_bill_of_materials_names_all_that_is_installed(built: Built, environ
     assert named == {name: version for name, version in installed.items() if name not in ("pip", "setuptools")}
     assert itself["hashes"][0]["content"] == hashlib.sha256(built.wheel.read_bytes()).hexdigest()
     weights = {Path(one["name"]).name for one in itself["components"]}
-    assert weights == {"encoder.npz", "questions.npz", "reader.npz", "superseding.npz", "vocabulary.txt"}
+    assert weights == {
+        "encoder.npz",
+        "questions.npz",
+        "reader.npz",
+        "reader_zh.npz",
+        "superseding.npz",
+        "vocabulary.txt",
+    }
     assert [one["name"] for one in others if "licenses" not in one] == []
     needed = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}
     assert len(needed[itself["purl"]]) == len(

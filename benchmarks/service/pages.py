@@ -304,9 +304,9 @@ def _keep(found: dict[int, dict[str, Any]]) -> None:
     ]
     lines += [
         "",
-        "The first recall of all reads the space and keeps what it read in a file, which the first one after another",
+        "What recalls rank with is made when the store was filled, and kept in a file that the first recall after a start",
     ]
-    lines += [f"start reads: {', '.join(first)}. Neither is in the tables."]
+    lines += [f"reads: {', '.join(first)} (two starts). It is not in the tables."]
     calls = list(next(iter(found.values()))["calls"])
     slowest = sorted(calls, key=lambda name: -max(one["calls"][name] for one in found.values()))
     rows = [[f"`{name}`", *(f"{one['calls'][name]:.1f}" for one in found.values())] for name in slowest]
@@ -318,9 +318,7 @@ _INTRODUCTION = (
     "`python -m benchmarks.service.pages`: milliseconds of CPU of the service, the median of five, by the number of",
     "memories of the space (SQLite, twenty people, two languages, drawn vectors: what embedding a text takes is not in",
     "them). A page is its first view in a browser that has nothing of it, with all files and requests until nothing is",
-    "loading. Promised are 300 ms a page, and 100 ms a call that is no job. Calls are made in the order of the reference:",
-    "`context` stands behind `erase`, after which a space of 100,000 is read again in the background, and takes longer",
-    "until that is done.",
+    "loading. Promised are 300 ms a page, and 100 ms a call that is no job. Calls are made in the order of the reference.",
 )
 
 

@@ -83,6 +83,21 @@ def as_space(value: SpaceLike) -> Space:
     return Space(check_type(value, str, "a space must be a Space or a string"))
 
 
+def as_opened(value: SpaceLike) -> Space:
+    """The space that a program opens or shares. Raises ``InvalidInput`` as ``as_space``, and for a text with a slash.
+
+    On the command line and in addresses such a text names several segments, in Python it would be one.
+    """
+    space = as_space(value)
+    if isinstance(value, str) and "/" in value:
+        inner = ", ".join(map(repr, value.split("/")))
+        raise InvalidInput(
+            f"the space {shown(value)} may mean one segment or several: write Space({inner}) for several, as "
+            f"--space {value} does, or Space({value!r}) for one"
+        )
+    return space
+
+
 def space_named(values: Sequence[str]) -> Space:
     """The space that a command line or an address names: by a value for each segment, or by one with ``/`` in between.
 

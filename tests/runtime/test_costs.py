@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from memwell.errors import BackendUnavailable, ConfigurationError, InvalidInput, ModelError
-from memwell.models.ledger import Account, Price
+from memwell.models.ledger import Account, Ledger, Price
 from memwell.models.ports import Usage
 from memwell.runtime.costs import COSTS, KeptLedger
 from memwell.settings import Settings
@@ -63,6 +63,15 @@ def test_what_one_process_set_aside_no_other_spends(backend: Backend):
         other.reserve("m", lambda: MILLION)
     one.release(reserved)
     assert other.reserve("m", lambda: MILLION) == 1.0
+
+
+def test_what_was_just_answered_counts_while_another_call_is_reserved(backend: Backend):
+    one, other = (KeptLedger(backend, PRICES, spend_cap=2.5) for _ in range(2))
+    # The first half of settle(): the cost of the call is known, and not in the store yet.
+    Ledger.settle(one, "m", one.reserve("m", lambda: MILLION), MILLION)
+    one.reserve("m", lambda: MILLION)
+    with pytest.raises(ModelError, match="spend cap"):
+        other.reserve("m", lambda: MILLION)
 
 
 def test_what_a_dead_process_set_aside_is_free_again_after_half_an_hour(backend: Backend):

@@ -228,9 +228,7 @@ def test_one_key_serves_all_users_of_an_application(tenants: Tenants):
     assert {"acme", "app"} <= {one["space"][0] for one in everywhere}
     assert not any("memwell" in one["space"] for one in everywhere)
     # An erasure drops the stored answers of that user alone.
-    assert (
-        run.ask("POST", "/v1/erase", {"everything": True}, token=backend, query={"space": "app/user-1"}).status == 200
-    )
+    erase_all(run, backend, {"space": "app/user-1"})
     again = [
         run.ask(
             "POST",
@@ -243,6 +241,16 @@ def test_one_key_serves_all_users_of_an_application(tenants: Tenants):
         for number in (1, 2)
     ]
     assert again == [(409, "answer-gone"), (201, "")]
+
+
+def erase_all(run: Running, token: str, query: dict[str, str] | None = None) -> None:
+    """Erase everything of a space, and wait until that is done."""
+    job = run.ask("POST", "/v1/erase-by", {"everything": True}, token=token, query=query).json
+
+    def is_done() -> bool:
+        return run.ask("GET", f"/v1/jobs/{job['id']}", token=token, query=query).json["status"] == "done"
+
+    assert until(is_done)
 
 
 def test_spaces_are_listed_once_however_they_are_nested(tenants: Tenants):
@@ -479,8 +487,8 @@ def test_the_log_tells_when_a_good_key_is_refused(tenants: Tenants):
         return tenants.run.service.keys.create("refused", space=ANN, scopes=scopes or SCOPES)[1]
 
     reader, foreign, spying, looking = fresh("read"), fresh(), fresh(), fresh("read")
-    tenants.run.ask("POST", "/v1/erase", {"everything": True}, token=reader)
-    assert refusals(tenants.run, reader) == [("erase", "missing-scope", ANN, ())]
+    tenants.run.ask("POST", "/v1/erase-by", {"everything": True}, token=reader)
+    assert refusals(tenants.run, reader) == [("erase_by", "missing-scope", ANN, ())]
     evil = {"Origin": "https://evil.example"}
     tenants.run.ask("POST", "/v1/recall", {"query": "x"}, token=foreign, headers=evil)
     assert refusals(tenants.run, foreign) == [("recall", "foreign-origin", ANN, ())]
@@ -650,14 +658,18 @@ def test_the_header_means_nothing_where_nothing_is_changed(tenants: Tenants):
         assert "idempotent-replayed" not in answer.headers
 
 
-def test_what_was_erased_is_in_no_kept_answer(tenants: Tenants):
-    token = tenants.run.token(Space("acme", "erased"))
+@pytest.mark.parametrize("how", ["ids", "everything"])
+def test_what_was_erased_is_in_no_kept_answer(tenants: Tenants, how: str):
+    token = tenants.run.token(Space("acme", "erased", how))
     run = tenants.run
     made = run.ask("POST", "/v1/memories", {"content": "a pelican"}, token=token).json["ids"][0]
     once = {"Idempotency-Key": "pin"}
     pinned = run.ask("POST", f"/v1/memories/{made}/pin", {}, token=token, headers=once)
     assert b"pelican" in pinned.body
-    assert run.ask("POST", "/v1/erase", {"ids": [made]}, token=token).status == 200
+    if how == "ids":
+        assert run.ask("POST", "/v1/erase", {"ids": [made]}, token=token).status == 200
+    else:
+        erase_all(run, token)
     again = run.ask("POST", f"/v1/memories/{made}/pin", {}, token=token, headers=once)
     assert (again.status, again.code) == (409, "answer-gone")
 

@@ -222,7 +222,7 @@ known = made.FactsApi(client).facts_about("user")
 prompt = made.PromptsApi(client).context(made.AskContext(query="Where do I live?", budget=500))
 try:
     # What breaks a bound of the description is refused before it is sent.
-    memories.erase(made.Erase())
+    memories.erase_by(made.EraseBy())
     status = 0
 except made.ApiException as refused:
     status = refused.status

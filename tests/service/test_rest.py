@@ -396,9 +396,9 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
         ("forget", {"ids": ["x"] * 1001}), ("merge", {"kept": "x", "others": ["y"] * 1001}),
         ("similarities", {"query": "x", "ids": ["x"] * 1001}), ("edit_message", {}),
         ("edit_message", {"content": "a", "message": {"role": "user", "content": "b"}}), ("annotate_thread", {}),
-        ("trim_thread", {}), ("forget_by", {}), ("forget_by", {"dry_run": True}), ("erase", {}),
-        ("erase", {"ids": ["x"], "everything": True}), ("erase", {"ids": [], "where": {"a": 1}}),
-        ("erase", {"where": {}}), ("erase", {"ids": ["x"] * 1001}),
+        ("trim_thread", {}), ("forget_by", {}), ("forget_by", {"dry_run": True}), ("erase", {}), ("erase_by", {}),
+        ("erase", {"ids": ["x"], "everything": True}), ("erase_by", {"where": {"a": 1}, "everything": True}),
+        ("erase_by", {"where": {}}), ("erase_by", {"where": {"a": {"$odd": 1}}}), ("erase", {"ids": ["x"] * 1001}),
         ("repair", {"actions": [{"verb": "burn", "space": ["a"], "record": "r", "reason": ""}]}),
         ("context", {"query": "x", "language": "fr"}), ("context", {"query": "x", "documents": [{"id": "p"}]}),
         ("context", {"query": "x", "documents": [{"id": "p", "text": "x"}] * 1001}),
@@ -480,23 +480,34 @@ def test_a_policy_tells_first_and_forgets_then(service: Service, ann: Key):
 @pytest.mark.parametrize("how", ["ids", "where", "everything"])
 def test_what_is_erased_is_gone_and_the_log_has_no_word_of_it(service: Service, ann: Key, how: str):
     [id_] = remembered(service, ann, NUTS, metadata={"about": "food"})
-    given = {"ids": {"ids": [id_]}, "where": {"where": {"about": "food"}}, "everything": {"everything": True}}[how]
-    assert ask(service, ann, "erase", **given).memories == 1
+    done = erase(service, ann, how, id_)
     for route in ("memory", "undo", "versions"):
         with pytest.raises(NotFound):
             ask(service, ann, route, memory_path(id_))
     [entry] = service.log.entries().items
-    assert entry.detail["how"] == how
-    assert entry.detail["memories"] == 1
-    assert entry.targets == ((id_,) if how == "ids" else ())
+    if isinstance(done, Job):
+        assert done.result is not None
+        assert done.result["memories"] == 1
+        assert (entry.targets, entry.detail) == ((done.id,), {"how": how})
+    else:
+        assert (entry.targets, entry.detail["memories"]) == ((id_,), 1)
     assert "nuts" not in encode(entry).decode()
 
 
-def test_erasing_drops_what_jobs_gave(service: Service, ann: Key):
-    [id_] = remembered(service, ann, NUTS)
+def erase(service: Service, key: Key, how: str, id_: str) -> Any:
+    """Erase a memory about food by its id, by a filter or with everything; a job is waited for."""
+    if how == "ids":
+        return ask(service, key, "erase", ids=[id_])
+    given = {"where": {"about": "food"}} if how == "where" else {"everything": True}
+    return ended(service, key, ask(service, key, "erase_by", **given))
+
+
+@pytest.mark.parametrize("how", ["ids", "where"])
+def test_erasing_drops_what_jobs_gave(service: Service, ann: Key, how: str):
+    [id_] = remembered(service, ann, NUTS, metadata={"about": "food"})
     job = ended(service, ann, ask(service, ann, "export"))
     assert job.file
-    ask(service, ann, "erase", ids=[id_])
+    erase(service, ann, how, id_)
     assert service.jobs.get(ann.space, job.id).file == ""
 
 

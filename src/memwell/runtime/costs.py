@@ -21,7 +21,7 @@ from typing import cast
 
 import msgspec
 
-from memwell.errors import BackendError, Conflict
+from memwell.errors import BackendError, Conflict, MemwellError
 from memwell.models.ledger import Account, Ledger, Price
 from memwell.models.ports import Usage
 from memwell.records import Space, paged
@@ -164,17 +164,29 @@ class KeptLedger(Ledger):
                 with self._together():
                     with self._lock:
                         taken, self._accounts = self._accounts, {}
-                    month = self.month
-                    row, version = self._row(month)
-                    self._put(month, _Month(_added(row.models, taken), row.aside), version)
+                    try:
+                        month = self.month
+                        row, version = self._row(month)
+                        self._put(month, _Month(_added(row.models, taken), row.aside), version)
+                    except MemwellError:
+                        # Before another thread looks how much is spent.
+                        self._put_back(taken)
+                        raise
                 return
-            except (Conflict, BackendError) as error:
+            except Conflict:
+                # Another process wrote the row of the month in between.
+                continue
+            except BackendError as error:
                 # The caller gets the model's answer; its cost is stored later.
-                with self._lock:
-                    self._accounts = _added(self._accounts, taken)
-                if isinstance(error, BackendError):
-                    _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
-                    return
+                self._put_back(taken)
+                _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
+                return
+
+    def _put_back(self, taken: dict[str, Account]) -> None:
+        """Keep accounts that could not be stored; a second call does nothing."""
+        with self._lock:
+            self._accounts = _added(self._accounts, taken)
+            taken.clear()
 
     def _together(self) -> AbstractContextManager[object]:
         """A transaction; in a store without them a lock of this process, and other processes get ``Conflict``."""
@@ -194,7 +206,8 @@ class KeptLedger(Ledger):
     def _put(self, month: str, row: _Month, version: int) -> None:
         aside = self._others(row)
         with self._lock:
-            mine = self._reserved
+            # A call that was just answered is reserved no more, and its cost may not be in the row yet.
+            mine = self._reserved + super()._spent()
         if mine > 1e-12:
             aside[self._me] = _Aside(mine, self._clock() + _SET_ASIDE_S)
         value = cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside)))

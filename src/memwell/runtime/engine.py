@@ -39,7 +39,7 @@ from memwell.longterm.superseding import SUPERSEDED
 from memwell.longterm.uses import all_uses
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
-from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
+from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_opened
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.transfer import Imported, Progress, detect, export_format, export_jsonl, export_markdown
@@ -84,7 +84,10 @@ class EngineParts:
         # Weak, as a store may have a space for every user: an engine without references is made again when needed.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(
-            backend, lambda space: self.engine(space).memory, retention_s=settings.retention_days * 86_400
+            backend,
+            lambda space: self.engine(space).memory,
+            retention_s=settings.retention_days * 86_400,
+            prepare=self.prepare,
         )
         self.works = work
         self.caches = cache
@@ -121,6 +124,11 @@ class EngineParts:
                 self.worker.schedule(space)
             else:
                 self.worker.announce(space)
+
+    def prepare(self, space: Space, *, wait: bool = False) -> bool:
+        """As ``Snapshots.prepare``."""
+        embedder = cast("Embedder | None", self.options["embedder"])
+        return self.snapshots.prepare(space, None if embedder is None else embedder.shared_from, wait=wait)
 
     def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
         if self.works and ids:
@@ -236,7 +244,7 @@ class Engine(Closing):
 
     def at(self, space: SpaceLike) -> Engine:
         """The memory of another space of the same store, such as another user's. Nothing is shared between spaces."""
-        wanted = as_space(space)
+        wanted = as_opened(space)
         if wanted[:2] in OWN_SPACES:
             raise InvalidInput(f"the space {shown(space)} is memwell's own; choose another")
         return self._parts.engine(wanted)
@@ -374,6 +382,7 @@ class Engine(Closing):
         ``progress`` is called with how many memories or chunks are done, and of how many.
         """
         self.memory.flush(progress)
+        self._parts.prepare(self.space, wait=True)
         if chunks_in(self.backend, self.space):
             self.knowledge.flush(progress)
 
@@ -448,9 +457,13 @@ class Engine(Closing):
         return done
 
     def attend(self) -> None:
-        """Start the worker if another process has left pending work. Long-running programs call it at intervals."""
+        """Start the worker if another process has left pending work, and keep what recalls rank with after an erasure.
+
+        Long-running programs call it at intervals.
+        """
         if self._parts.works and not self._parts.closed:
             self._parts.worker.start_if_pending()
+            self._parts.snapshots.renew()
 
     def close(self) -> None:
         """Stop the worker and close the store, for every space. Pending work is done when the store is opened again."""

@@ -27,7 +27,7 @@ from memwell.longterm.base import utc_now
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled, looking
 from memwell.longterm.remembering import Rememberable, Remembered
-from memwell.records import Page, Space, SpaceLike, as_space, paged
+from memwell.records import Page, Space, SpaceLike, as_opened, as_space, paged
 from memwell.runtime.jobs import REGISTRY
 from memwell.storage.arguments import domain
 from memwell.storage.protocols import Entry, KeyValue
@@ -196,7 +196,7 @@ class SharedMemory:
 
 
 def _two(owner: SpaceLike, to: SpaceLike) -> tuple[Space, Space]:
-    first, second = as_space(owner), as_space(to)
+    first, second = as_opened(owner), as_opened(to)
     if first == second:
         raise InvalidInput(f"{first!r} needs no grant for its own memory")
     for space in (first, second):

@@ -17,7 +17,7 @@ from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
 from memwell.longterm.gate import Gate
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker, as_chat_model, as_embedder, as_reranker
-from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_opened
 from memwell.runtime.engine import Engine, EngineParts, check_path
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
@@ -89,6 +89,8 @@ def open(  # noqa: A001 - the first word users type
     if key is not None:
         raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
     check_flag(work, "work")
+    # Before the store is opened, which may make a file.
+    opened = DEFAULT_SPACE if space is None else as_opened(space)
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {
         "embedder": _embedder(embedder, chosen),
@@ -104,7 +106,7 @@ def open(  # noqa: A001 - the first word users type
         parts.worker.attend()
     # For programs that never close: the worker must stop before the interpreter unloads its modules.
     atexit.register(_close_if_alive, weakref.ref(parts))
-    return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
+    return parts.engine(opened)
 
 
 def _with_secret(settings: Settings, secret: str | bytes | None, url: str | Path | Backend | None) -> Settings:

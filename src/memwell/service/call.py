@@ -39,7 +39,7 @@ from memwell.runtime.wire.codec import (
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, WRITE, AuditNote, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
-from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
+from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of, kept_under
 from memwell.service.keys import SPACES
 from memwell.service.openapi import check_bounds
 from memwell.values import shown
@@ -258,7 +258,7 @@ def refused(problem: Problem, error: BaseException | None = None) -> Answered:
 
 
 def _once(call: Call, asked: RequestData) -> Answered:
-    once, key, header = call.service.once, _kept_under(call.caller, call.space), asked.once or ""
+    once, key, header = call.service.once, kept_under(call.caller, call.space), asked.once or ""
     said = asked.body
     if call.upload is not None:
         with call.upload.open("rb") as file:
@@ -317,7 +317,7 @@ def _handled(call: Call, asked: RequestData) -> Any:
     handler = HANDLERS[call.route.name]
     if call.route.scope == ERASE:
         # Also before: if the process is killed in between, no erased text is left.
-        _drop_kept_answers(call)
+        call.service.drop_answers(call.space)
     if call.route.takes is None:
         _expect_no_query(asked)
         _expect_no_body(asked)
@@ -329,7 +329,7 @@ def _handled(call: Call, asked: RequestData) -> Any:
             call.speaker = getattr(said, "speaker", None)
         given = handler(call, said)
     if call.route.scope == ERASE:
-        _drop_kept_answers(call)
+        call.service.drop_answers(call.space)
     return given
 
 
@@ -360,14 +360,3 @@ def _expect_no_query(asked: RequestData) -> None:
 def _expect_no_body(asked: RequestData) -> None:
     if asked.body.strip() not in (b"", b"{}", b"null"):
         raise InvalidInput("this address takes no body")
-
-
-def _drop_kept_answers(call: Call) -> None:
-    """Drop the stored answers of a space, which may hold erased texts."""
-    for key in call.service.keys.reaching(call.space):
-        call.service.once.drop_bodies(_kept_under(key, call.space))
-
-
-def _kept_under(key: Key, space: Space) -> str:
-    """Under which name the answers of a key are stored, for one of the spaces that its requests name."""
-    return key.id if space == key.space else f"{key.id} {hashlib.sha256(space.encoded().encode()).hexdigest()}"

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from memwell.errors import Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Space, paged
+from memwell.runtime.wire.codec import Key
 from memwell.service.keys import SERVICE, holds_token
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import shown
@@ -33,6 +34,11 @@ _VISIBLE = re.compile("[!-~]{1,255}")
 _LEASE_S = 60.0
 _KEPT_S = 86_400.0
 _TRIES = 20
+
+
+def kept_under(key: Key, space: Space) -> str:
+    """Under which name the answers of a key are stored, for one of the spaces that its requests name."""
+    return key.id if space == key.space else f"{key.id} {sha256(space.encoded().encode()).hexdigest()}"
 
 
 class Mismatch(Conflict):

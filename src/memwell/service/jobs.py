@@ -172,6 +172,12 @@ class Report:
         """Set the note of the job, such as what is still pending at its end."""
         self._jobs.change(self._live, note=note)
 
+    def erased(self) -> None:
+        """Drop what else may hold the texts that the job has erased: results of jobs, and stored answers."""
+        space = Space(*self._live.kept.space)
+        self._jobs.drop_results(space)
+        self._jobs.drop_answers(space)
+
     def stage(self, name: str) -> Progress:
         """A ``progress`` function for one stage, as the library takes it."""
         self(name)
@@ -426,6 +432,8 @@ class Jobs(_JobStates, Closing):
         self._wake = threading.Condition(self._lock)
         self._keeper: threading.Thread | None = None
         self._closed = False
+        self.drop_answers: Callable[[Space], None] = _no_answers
+        """Drops the stored answers of a space; set by the owner of these."""
 
     # Beginning
 
@@ -683,6 +691,10 @@ def key_of(space: Space, id_: str) -> str:
 def _digest(space: Space) -> str:
     # A space may be longer than a key.
     return blake2b(space.encoded().encode(), digest_size=16).hexdigest()
+
+
+def _no_answers(space: Space) -> None:
+    """There are none where nothing is answered."""
 
 
 def _remove(path: Path | None) -> None:

@@ -274,6 +274,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "forget": {"ids": [_ID], "reason": "asked to"},
     "forget_by": {"older_than_days": 365, "unused": True, "dry_run": True},
     "erase": {"ids": [_ID]},
+    "erase_by": {"where": {"project": "apollo"}},
     "compress": {"threshold": 0.9, "dry_run": True},
     "merge": {"kept": _ID, "others": [_OTHER_ID]},
     "reflect": {"least": 1, "most": 5},

@@ -18,7 +18,7 @@ from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
-from memwell.service.idempotency import Once
+from memwell.service.idempotency import Once, kept_under
 from memwell.service.jobs import Jobs
 from memwell.service.keys import SERVICE, Failures, Keys, OneTimeLink, RateLimits
 from memwell.service.logs import AuditLog
@@ -154,6 +154,7 @@ class Service(Closing):
         self.metrics = Metrics(self.backend)
         self.tracer = Tracer(settings.otlp_url)
         self.jobs = Jobs(self.backend)
+        self.jobs.drop_answers = self.drop_answers
         self.threads = FairThreads(settings.serve_threads)
         self.ledger = KeptLedger.of(self.backend, settings)
         self.readiness = Readiness(self.backend)
@@ -195,6 +196,11 @@ class Service(Closing):
             else:
                 self._engines.move_to_end(space)
             return held
+
+    def drop_answers(self, space: Space) -> None:
+        """Drop the stored answers of a space, which may hold erased texts."""
+        for key in self.keys.reaching(space):
+            self.once.drop_bodies(kept_under(key, space))
 
     def warm(self) -> None:
         """Load the models before the first request needs them."""

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from memwell._package import VERSION
 from memwell.errors import AccessDenied, Busy, FileError, InvalidInput, NotFound, UnreadableDocument
+from memwell.filters import as_filter
 from memwell.history import History
 from memwell.history.media import HEAD, types_of
 from memwell.knowledge.documents import Document
@@ -488,18 +489,36 @@ def _policy(asked: table.ForgetBy) -> Forgetting:
 
 @handles("erase")
 def _erase(call: Call, asked: table.Erase) -> Erased:
-    if (asked.ids is not None) + (asked.where is not None) + asked.everything != 1:
-        raise InvalidInput("erase takes exactly one of 'ids', 'where' and 'everything'")
-    if asked.ids is not None:
-        how, erased = "ids", call.memory.erase(asked.ids, wait=asked.wait)
-    elif asked.where is not None:
-        how, erased = "where", call.memory.erase_where(asked.where, wait=asked.wait)
-    else:
-        how, erased = "everything", call.memory.erase_all(wait=asked.wait)
-    if erased.total or asked.everything:
-        counts = {"how": how, "memories": erased.memories, "total": erased.total}
-        call.note(AuditNote((asked.ids or ())[: table.MOST_LOGGED], counts))
+    erased = call.memory.erase(asked.ids, wait=asked.wait)
+    if erased.total:
+        counts = {"memories": erased.memories, "total": erased.total}
+        call.note(AuditNote(asked.ids[: table.MOST_LOGGED], counts))
     return erased
+
+
+@handles("erase_by")
+def _start_erasing(call: Call, asked: table.EraseBy) -> Job:
+    if (asked.where is not None) + asked.everything != 1:
+        raise InvalidInput("erase-by takes exactly one of 'where' and 'everything'; erase takes ids")
+    if asked.where == {}:
+        raise InvalidInput("a filter that says nothing would erase everything; 'everything' is for that")
+    as_filter(asked.where)
+    job = call.service.jobs.repeat(call.memory, call.route.name, asked)
+    call.log(job.id, how="everything" if asked.everything else "where")
+    return job
+
+
+@repeated("erase_by", table.EraseBy)
+def _erase_by(memory: Engine, asked: table.EraseBy) -> Work:
+    def work(report: Report) -> dict[str, Any]:
+        if asked.where is None:
+            erased = memory.erase_all(wait=asked.wait)
+        else:
+            erased = memory.erase_where(asked.where, wait=asked.wait)
+        report.erased()
+        return _as_result(erased)
+
+    return work
 
 
 # Pending work, audits and repairs

@@ -20,6 +20,7 @@ from memwell.errors import FileError, InvalidInput
 from memwell.runtime.transfer.files import (
     Piece,
     PrivateFolder,
+    _by_brackets,
     decoded,
     few,
     items,
@@ -51,11 +52,48 @@ def test_items_are_those_of_the_array(values: list, ascii_: bool, indent: int | 
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b'"text"', b'{"results": 7}', b"[1, 2", b'["', b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000]
+    "data",
+    [
+        b"",
+        b"{}",
+        b'"text"',
+        b'{"results": 7}',
+        b"[1, 2",
+        b'["',
+        b"[" * 100_000,
+        b"[NaN}",
+        b"[NaN] 7",
+        b"7 [NaN]",
+        b'[NaN, "]',
+    ],
 )
 def test_a_file_that_is_no_list_says_so(data: bytes) -> None:
     [problem] = pieces(data, "results")
     assert "no JSON array" in problem.wrong
+
+
+DEEP = b"[" * 10_000 + b"]" * 10_000
+
+
+@pytest.mark.parametrize("wrong", [DEEP, b"NaN", b'{"a": -Infinity}', b"'x'", b"\xff", b"", b'{"b": [1 2]}'])
+@pytest.mark.parametrize("around", [b"[%b]", b' {"n": {"results": [0]}, "results": [%b], "o": "[{"} '])
+def test_an_item_that_is_wrong_is_cut_out_of_the_others(wrong: bytes, around: bytes) -> None:
+    right = [{"text": 'a "[" and \\"'}, ["]", "\\"], 7]
+    data = b" , ".join([*(json.dumps(one).encode() for one in right[:2]), wrong, json.dumps(right[2]).encode()])
+    found = pieces(around % data, "results")
+    assert [piece.data for piece in found][2] == wrong
+    assert [json.loads(piece.data) for piece in found if piece.data != wrong] == right
+    with pytest.raises(InvalidInput):
+        decoded(found[2].data)
+
+
+@given(VALUES, st.dictionaries(st.text(), json_values(), max_size=4), st.sampled_from([None, 1]))
+def test_brackets_cut_what_is_json_as_a_parser_does(values: list, named: dict, indent: int | None) -> None:
+    listed, found = (_by_brackets(json.dumps(one, indent=indent).encode()) for one in (values, named))
+    assert isinstance(listed, list)
+    assert isinstance(found, dict)
+    assert [json.loads(bytes(one)) for one in listed] == values
+    assert {name: json.loads(bytes(one)) for name, one in found.items()} == named
 
 
 def test_the_items_of_a_large_array_are_cut_in_another_process() -> None:

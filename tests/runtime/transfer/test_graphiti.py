@@ -70,6 +70,17 @@ def test_what_is_wrong_is_reported_line_by_line(tmp_path: Path):
         assert [one.number for one in done.problems] == list(range(1, len(wrong) + 1))
 
 
+@pytest.mark.parametrize("wrong", ["{}", "7", '"x"', "null", "NaN"])
+def test_a_section_that_is_no_list_is_reported_and_the_others_are_remembered(wrong: str, tmp_path: Path):
+    path = tmp_path / "graph.json"
+    path.write_text(f'{{"episodes": {wrong}, "nodes": [NaN], "edges": [{json.dumps(EDGE)}]}}')
+    with open_memory("memory:", embedder=None) as memory:
+        done = memory.import_file(path, format="graphiti")
+        assert done.counts == {"memories": 1}
+        assert [one.number for one in done.problems] == [0, 1]
+        assert "the episodes are no list" in done.problems[0].reason
+
+
 @pytest.mark.parametrize("content", ["{}", '{"edges": 5}', '{"edges": [', "[" * 100_000])
 def test_what_is_no_graph_is_one_problem(content: str, tmp_path: Path):
     (tmp_path / "x.json").write_text(content)

@@ -163,6 +163,31 @@ def test_several_are_forgotten_restored_pinned_saved_and_erased(visit: Begin, de
     assert memory.browse(text="bulk").total == 0
 
 
+def test_all_that_fits_the_filters_is_erased_at_once(visit: Begin, desk: str) -> None:
+    """Also what is not shown; not while nothing is narrowed, nor by words, which are no filter."""
+    here = visit()
+    memory = _memory(here)
+    for number in range(70):
+        memory.remember(f"Heap {number}.", session="heap", kind="old" if number else "new", id=f"heap-{number}")
+    button = ".page-head >> text=Erase all of these"
+    here.enter("/memories?text=heap&session=heap", key=desk)
+    here.page.wait_for_selector("text=70 memories")
+    assert not here.page.is_visible(button)
+    here.go("/memories?session=heap&kind=old")
+    here.page.wait_for_selector("text=69 memories")
+    here.page.set_viewport_size({"width": 390, "height": 844})
+    assert here.page.locator(".page-head h1").bounding_box()["height"] < 40, "on a phone the heading keeps to one line"
+    here.page.click(button)
+    assert "69 memories" in here.page.inner_text("dialog")
+    here.page.fill("dialog input", "erase")
+    here.page.click("dialog button.danger")
+    here.page.wait_for_selector(".toast >> text=Erased: 69 memories")
+    here.page.wait_for_selector("text=No memory fits these filters")
+    assert [one.id for one in memory.browse(text="heap").items] == ["heap-0"]
+    assert memory.browse(chosen={"session": ["standup"]}).total == 48
+    memory.erase("heap-0")
+
+
 def test_undo_takes_back_only_what_its_button_was_shown_for(visit: Begin, desk: str) -> None:
     """Not a change that came after it."""
     here = visit()

@@ -275,6 +275,68 @@ def test_an_operator_looks_into_a_space_and_comes_back(visit: Begin, house: Hous
     assert "peanuts" in here.page.inner_text("main")
 
 
+WRITING = (
+    "Add", "Pin", "Edit", "Forget", "Useful", "Not useful", "Undo last change", "Erase for good", "Erase all of these",
+    "New conversation", "Remember it", "Delete", "Choose files", "Choose a file", "Add the page", "Remove", "Share",
+)  # fmt: skip
+
+
+def test_an_operator_can_change_nothing_in_a_space_that_is_only_looked_into(visit: Begin, house: House) -> None:
+    """What changes something cannot be pressed; what would leave a receipt or a job is refused in words. The log has it."""
+    other = Space("gamma", "user-18")
+    memory = house.service.memory_of(other)
+    memory.remember("I live in Rome and keep bees.", id="bees", speaker="Cy")
+    memory.update("bees", text="I live in Rome and keep many bees.")
+    memory.thread("talk").add_human("Hello bees.")
+    memory.knowledge.add("Whales sing.", id="whales", title="Whales")
+    memory.flush()
+    before = memory.get("bees"), memory.count(), list(memory.receipts.all()), house.service.jobs.all(other)
+    here = visit()
+    here.enter("/spaces")
+    here.page.fill("[data-search]", "user-18")
+    here.page.click("#spaces tbody button")
+    here.page.wait_for_selector(".visiting")
+    assert "Nothing can be changed here" in here.page.inner_text(".visiting")
+    seen: set[str] = set()
+    for place in (
+        "/memories?speaker=Cy", "/memories/bees", "/memories?q=bees", "/conversations/talk", "/people/Cy", "/documents",
+        "/documents?tab=media", "/settings", "/settings?tab=grants",
+    ):  # fmt: skip
+        here.go(place)
+        if place == "/memories/bees":
+            here.page.wait_for_selector("dialog .full-text")
+        buttons = here.page.locator("main button:visible, dialog[open] button:visible").all()
+        named = [(one.inner_text().strip() or one.get_attribute("aria-label") or "", one) for one in buttons]
+        writing = [
+            (name, one) for name, one in named if name in WRITING or name.startswith(("Correct: ", "Not true: "))
+        ]
+        assert [name for name, one in writing if one.is_enabled()] == [], place
+        seen |= {name.partition(":")[0] for name, _ in writing}
+        here.page.keyboard.press("Escape")
+    assert seen == {*WRITING, "Correct", "Not true"}
+    for place, button in (
+        ("/playground", "Make the prompt"),
+        ("/audit", "Look the memory over"),
+        ("/settings", "Export and save"),
+    ):
+        here.go(place)
+        if place == "/playground":
+            here.page.fill("main textarea >> nth=0", "Where are the bees?")
+        here.page.click(f"main >> text={button}")
+        here.page.wait_for_selector("main .notice >> text=only looks into spaces that are not its own")
+    assert (memory.get("bees"), memory.count(), list(memory.receipts.all()), house.service.jobs.all(other)) == before
+    here.page.click(".visiting a")
+    here.page.wait_for_selector("#spaces tbody")
+    here.go("/settings?tab=log")
+    assert "Look into a space" in here.page.inner_text("main")
+    entries = house.service.log.entries(limit=500).items
+    assert {str(one.detail["operation"]) for one in entries if one.space == other} >= {"browse", "memory", "messages"}
+    assert {one.action for one in entries if one.space == other} == {"look_into"}
+    assert {"context", "audit", "export"} <= {one.action for one in entries if one.outcome == "refused"}
+    # The browser tells of each request that was refused.
+    here.errors.clear()
+
+
 def test_a_key_for_many_spaces_writes_below_its_own_and_is_told_where_it_may_not_go(visit: Begin, house: House) -> None:
     _, token = house.service.keys.create("backend", space=Space("acme"), scopes=["read", "write", "spaces"])
     here = visit()

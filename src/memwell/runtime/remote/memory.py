@@ -51,7 +51,7 @@ from memwell.longterm.media import (
 )
 from memwell.longterm.recall import Recalled
 from memwell.messages import Content, Media, Message, check_message
-from memwell.records import Page, Space, SpaceLike, Thread, as_space, paged
+from memwell.records import Page, Space, SpaceLike, Thread, as_opened, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
 from memwell.runtime.engine import Engine, check_path
 from memwell.runtime.grants import Grant, SharedMemory
@@ -314,7 +314,7 @@ class RemoteMemory(Closing, Remote):
 
         Raises ``Unsupported`` for any other space: each has keys of its own.
         """
-        wanted, own = as_space(space), self.space
+        wanted, own = as_opened(space), self.space
         if wanted == own:
             return self
         if self._me is None or "spaces" not in self._me.key.scopes or wanted[: len(own)] != own:
@@ -411,11 +411,14 @@ class RemoteMemory(Closing, Remote):
         """As ``Engine.erase_where``."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
-        return self._connection.call("erase", table.Erase(where=filter_data(where), wait=check_flag(wait, "wait")))
+        return self._erase_by(table.EraseBy(where=filter_data(where), wait=check_flag(wait, "wait")))
 
     def erase_all(self, *, wait: bool = False) -> Erased:
         """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
-        return self._connection.call("erase", table.Erase(everything=True, wait=check_flag(wait, "wait")))
+        return self._erase_by(table.EraseBy(everything=True, wait=check_flag(wait, "wait")))
+
+    def _erase_by(self, asked: table.EraseBy) -> Erased:
+        return result_of(finished(self._connection, self._connection.call("erase_by", asked)), Erased)
 
     # Jobs: these methods wait for them
 

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -18,7 +19,7 @@ import time
 from array import array
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -409,22 +410,79 @@ def items(file: Reading, keys: tuple[str, ...] = ()) -> Iterator[Piece]:
 
 def places_of(data: bytes, keys: tuple[str, ...]) -> bytes:
     """Where each item of a JSON array begins and ends: two 64-bit numbers an item. Raises ``InvalidInput``."""
-    found = decoded(data, list[msgspec.Raw] | dict[str, msgspec.Raw])
-    place = 0
+    found, place = parts_of(data), 0
     if isinstance(found, dict):
-        named = cast("dict[str, msgspec.Raw]", found)
-        array_ = next((bytes(named[key]) for key in keys if key in named), b"null")
-        found, place = decoded(array_, list[msgspec.Raw]), data.find(array_)
+        array_ = next((bytes(found[key]) for key in keys if key in found), b"null")
+        found, place = list_of(array_), data.find(array_)
     if len(found) > MOST_ITEMS:
         raise InvalidInput(f"it has {len(found):,} items, over the limit of {MOST_ITEMS:,}; cut it into several files")
     places = array("Q")
-    for item in cast("list[msgspec.Raw]", found):
+    for item in found:
         # Before it are only blanks, a comma or the open bracket of the array: it does not match there, being whole.
         place = data.find(bytes(item), place)
         places.append(place)
         place += len(memoryview(item))
         places.append(place)
     return places.tobytes()
+
+
+def list_of(data: bytes) -> list[msgspec.Raw]:
+    """The items of a JSON array, as ``parts_of``. Raises ``InvalidInput``."""
+    found = parts_of(data)
+    if isinstance(found, dict):
+        raise InvalidInput("not what belongs here: Expected `array`, got `object`")
+    return found
+
+
+def parts_of(data: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
+    """The items of a JSON array, or the values of an object by their names. Raises ``InvalidInput``.
+
+    Where one of them is no JSON or nested too deep, they are cut by their brackets alone, so that the others can be read.
+    """
+    try:
+        return decoded(data, list[msgspec.Raw] | dict[str, msgspec.Raw])
+    except InvalidInput:
+        parts = _by_brackets(data)
+        if parts is None:
+            raise
+        return parts
+
+
+_MARK = re.compile(rb'"(?:[^"\\]|\\.)*+"|["\[\]{},:]', re.DOTALL)
+
+
+def _by_brackets(data: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw] | None:
+    """As ``parts_of``, whatever is between the brackets; None where these do not enclose the whole."""
+    items, named = list[msgspec.Raw](), dict[str, msgspec.Raw]()
+    depth, start, name, opening = 0, 0, b"", b""
+
+    def close(end: int) -> None:
+        part = data[start:end].strip()
+        if opening == b"{" and name:
+            named[decoded(name, str)] = msgspec.Raw(part)
+        elif opening == b"[" and (part or items):
+            items.append(msgspec.Raw(part))
+
+    for found in _MARK.finditer(data):
+        mark = found[0]
+        if mark == b'"' or (not depth and (mark not in b"[{" or data[: found.start()].strip())):
+            return None
+        if mark in (b"[", b"{"):
+            depth += 1
+            if depth == 1:
+                opening, start = mark, found.end()
+        elif mark in (b"]", b"}"):
+            depth -= 1
+            if not depth:
+                close(found.start())
+                is_whole = mark == {b"[": b"]", b"{": b"}"}[opening] and not data[found.end() :].strip()
+                return (named if opening == b"{" else items) if is_whole else None
+        elif depth == 1 and mark == b",":
+            close(found.start())
+            start, name = found.end(), b""
+        elif depth == 1 and mark == b":" and opening == b"{":
+            name, start = data[start : found.start()].strip(), found.end()
+    return None
 
 
 MOVING = Space("memwell", "moving")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
-
-import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import MemoryLike, as_memory
-from memwell.runtime.transfer.files import FileLike, Imported, Piece, Progress, Reading, decoded, few, read_piece
+from memwell.runtime.transfer.files import (
+    FileLike,
+    Imported,
+    Piece,
+    Progress,
+    Reading,
+    decoded,
+    few,
+    list_of,
+    parts_of,
+    read_piece,
+)
 from memwell.runtime.transfer.intake import Arrival, Intake, as_moment, as_object, as_text
 from memwell.values import check_id, check_text
 
@@ -40,23 +48,30 @@ def import_graphiti(
 
 def _pieces(file: Reading) -> Iterator[Piece]:
     try:
-        found = read_piece(_things, file.rest())
+        found, wrong = read_piece(_things, file.rest())
     except InvalidInput as error:
         yield Piece(0, b"", f"no graph of Zep or Graphiti: {error}")
         return
+    for problem in wrong:
+        yield Piece(0, b"", problem)
     for number, one in enumerate(found, 1):
         yield Piece(number, one)
 
 
-def _things(data: bytes) -> list[bytes]:
-    """The episodes, nodes and edges of a file, each as JSON. Raises ``InvalidInput``."""
-    whole = decoded(data, list[msgspec.Raw] | dict[str, msgspec.Raw])
-    if isinstance(whole, dict):
-        named = cast("dict[str, msgspec.Raw]", whole)
-        if not any(part in named for part in _PARTS):
-            raise InvalidInput(f"it has none of {', '.join(_PARTS)}")
-        return [one for part in _PARTS if part in named for one in _things(bytes(named[part]))]
-    return [bytes(one) for one in cast("list[msgspec.Raw]", whole)]
+def _things(data: bytes) -> tuple[list[bytes], list[str]]:
+    """The episodes, nodes and edges of a file, each as JSON, and what is wrong with others. Raises ``InvalidInput``."""
+    whole = parts_of(data)
+    if not isinstance(whole, dict):
+        return [bytes(one) for one in whole], []
+    if not any(part in whole for part in _PARTS):
+        raise InvalidInput(f"it has none of {', '.join(_PARTS)}")
+    found, wrong = list[bytes](), list[str]()
+    for part in _PARTS:
+        try:
+            found += map(bytes, list_of(bytes(whole[part])) if part in whole else ())
+        except InvalidInput as error:
+            wrong.append(f"the {part} are no list: {error}")
+    return found, wrong
 
 
 def graphiti_memory(data: bytes) -> Arrival | None:

@@ -22,7 +22,7 @@ from memwell.longterm.remembering import Rememberable, check_evidence
 from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve, Weights
 from memwell.messages import Message, Role, check_message, decode_message
-from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
+from memwell.records import Space, SpaceLike, Vector, as_opened, as_vector
 from memwell.runtime.context import Passage, Shares
 from memwell.runtime.engine import passage_of
 from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
@@ -183,7 +183,7 @@ SHAPES: dict[Any, Shape] = {
     Iterable[str]: Shape(list[str], _by(as_ids)),
     Sequence[str]: Shape(list[str], _listed),
     Vector: Shape(list[float], _by(lambda vector: as_vector(vector).tolist())),
-    SpaceLike: Shape(list[str], _by(lambda space: list(as_space(space))), _space_of),
+    SpaceLike: Shape(list[str], _by(lambda space: list(as_opened(space))), _space_of),
     Weights: Shape(WeightsGiven, _weights_data, _weights_of),
     Rememberable: Shape(str | _Data | list[str | _Data], _by(_content_data), _content_of),
     Iterable[Evidence]: Shape(tuple[Evidence, ...], _by(check_evidence)),

@@ -97,12 +97,18 @@ class ForgetBy(Request, frozen=True):
 
 
 class Erase(Request, frozen=True):
-    """What to remove for good: memories by id, those that satisfy a filter, or ``everything``, also documents.
+    """Which memories to remove for good. With ``wait`` the answer comes when they are gone from the store's files, too."""
 
-    Exactly one is given. With ``wait`` the answer comes when it is gone from the store's files, too.
+    ids: list[str]
+    wait: bool = False
+
+
+class EraseBy(Request, frozen=True):
+    """What to remove for good: the memories that satisfy a filter, or ``everything``, also documents.
+
+    Exactly one is given. With ``wait`` the job ends when it is gone from the store's files, too.
     """
 
-    ids: list[str] | None = None
     where: dict[str, Any] | None = None
     everything: bool = False
     wait: bool = False
@@ -401,8 +407,12 @@ _MEMORIES = (
          "Forget what a policy names, or tell what it would forget, as a job: it reads all memories. A policy without any "
          "condition is refused at once.", takes=ForgetBy, logged=True, **_JOB),
     _row("erase", "POST /v1/erase", None,
-         "Remove memories for good: by id, by a filter, or all of them with all documents. Raises ``InvalidInput`` "
-         "unless it is one of these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
+         "Remove memories for good, forgotten ones too, by their ids. Raises ``NotFound``, and then removes nothing.",
+         takes=Erase, gives=Erased, logged=True, **_ERASES),
+    _row("erase_by", "POST /v1/erase-by", None,
+         "Remove for good the memories that satisfy a filter, or all of them with all documents, as a job: it reads all "
+         "memories. Raises ``InvalidInput`` at once unless it is one of these.", takes=EraseBy, logged=True, **_ERASES,
+         **_JOB),
     _row("compress", "POST /v1/compress", Engine.compress,
          "Merge memories that say nearly the same, or tell which it would merge, as a job: it reads all of them.",
          takes=("Compress", "How alike memories must be to be merged."), logged=True, **_JOB),

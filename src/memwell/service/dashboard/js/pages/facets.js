@@ -39,11 +39,23 @@ export function narrowed(query) {
   return { ...times(query), chosen: Object.keys(chosen).length ? JSON.stringify(chosen) : null };
 }
 
+const PATHS = { speaker: ['memwell', 'speaker'], session: ['memwell', 'session'], pinned: ['memwell', 'pinned'] };
+
+// One filter for each field that is chosen: any of its values.
+const fieldFilters = (chosen) => Object.entries(chosen).map(([name, values]) => ({ $or: values.map((value) => ({ $path: PATHS[name] ?? [name.slice(METADATA.length)], $eq: value })) }));
+
+// As a filter, for what is done to all that fits.
+export function narrowedFilter(query) {
+  const { kind: kinds, ...chosen } = choices(query);
+  const { since, until } = times(query);
+  const ends = [kinds && { '@kind': { $in: kinds } }, since && { '@time': { $ge: since } }, until && { '@time': { $lt: until } }];
+  return { $and: [...fieldFilters(chosen), ...ends.filter(Boolean)] };
+}
+
 // As /v1/recall takes it.
 export function narrowedRecall(query) {
   const { kind: kinds, ...chosen } = choices(query);
-  const paths = { speaker: ['memwell', 'speaker'], session: ['memwell', 'session'], pinned: ['memwell', 'pinned'] };
-  const all = Object.entries(chosen).map(([name, values]) => ({ $or: values.map((value) => ({ $path: paths[name] ?? [name.slice(METADATA.length)], $eq: value })) }));
+  const all = fieldFilters(chosen);
   const found = { ...(kinds && { kinds }), ...(all.length && { where: all.length > 1 ? { $and: all } : all[0] }) };
   for (const [name, value] of Object.entries(times(query))) if (value) found[name] = value;
   const moment = query.get('as_of');

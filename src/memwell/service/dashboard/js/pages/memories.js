@@ -2,12 +2,13 @@
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { busy, button, choice, empty, h, icon, replace, skeleton } from '../parts.js';
-import { own } from '../more.js';
+import { followed } from '../jobs.js';
+import { confirmed, own } from '../more.js';
 import { kindName, speakerName } from '../names.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/memories.js';
 import { adding, bulk } from './bulk.js';
-import { NARROWING, filterBar, narrowed } from './facets.js';
+import { NARROWING, filterBar, narrowed, narrowedFilter } from './facets.js';
 import { openMemory } from './memory.js';
 import { recalled } from './recalled.js';
 
@@ -26,7 +27,9 @@ export function show(root, app, where) {
   const search = searchBox();
   const filters = filterBar({ app, onchange: (changes) => go(changes) });
   const chosen = bulk({ app, onchange: changed });
-  const head = pageHead(t('title'), null, which, add);
+  const eraseAll = app.gated(button({ label: t('erase.all'), icon: 'trash', kind: 'danger', small: true, onclick: () => erasing() }), 'erase');
+  eraseAll.hidden = true;
+  const head = pageHead(t('title'), null, which, eraseAll, add);
   head.firstChild.append(count);
   head.classList.add('tight');
   root.append(head, h('div', { class: 'memories' }, search.node, filters.node, list, chosen.node));
@@ -64,6 +67,8 @@ export function show(root, app, where) {
     state.earlier = new AbortController();
     const now = { ...app, signal: AbortSignal.any([app.signal, state.earlier.signal]) };
     state.known.clear();
+    state.total = 0;
+    eraseAll.hidden = true;
     chosen.clear();
     try {
       if (state.query.get('q')) await Promise.all([recalled({ app: now, list, count, query: state.query, known: state.known }), counted(now)]);
@@ -93,6 +98,9 @@ export function show(root, app, where) {
     if (!offset) {
       filters.take(query, page.facets);
       count.textContent = page.total == null ? '' : t('count', { count: format.number(page.total) });
+      state.total = page.total;
+      // Words are no filter: what is only looked for by them is chosen by hand.
+      eraseAll.hidden = !page.items.length || query.has('text') || !NARROWING.test(query.toString());
       replace(list, page.items.length ? sheet(page.items) : nothing());
     } else {
       list.querySelector('tbody').append(...page.items.map((one) => row(one)));
@@ -100,6 +108,22 @@ export function show(root, app, where) {
     }
     const shown = offset + page.items.length;
     if (page.total == null ? page.items.length === PAGE : shown < page.total) list.append(more(() => browsed(now, shown)));
+  }
+
+  // Whatever fits the filters, also what is not shown.
+  function erasing() {
+    const where = narrowedFilter(state.query);
+    confirmed({
+      title: t('erase.all.title'),
+      text: t('erase.all.text', { count: state.total }),
+      word: t('erase.word'),
+      go: t('erase'),
+      work: async () => {
+        const { result } = await followed(app, await app.api.post('/v1/erase-by', { where }));
+        app.toast(t('erased', { what: t('erased.memories', { count: result.memories }) }));
+        changed();
+      },
+    });
   }
 
   async function forgotten(now, cursor = null) {

@@ -718,12 +718,17 @@ def test_the_snapshot_of_a_large_space_is_made_again_when_its_changes_are_no_lon
         assert large.suits(SPACE)
         for number in range(200, 260):
             backend.index.upsert([_record(number, None)])
-        # A recall must not wait for it.
-        monkeypatch.setattr(backend.index, "changes", None)
+        changes, askers = backend.index.changes, list[Thread]()
+
+        def noted(space: Space, state: int) -> Changes:
+            askers.append(threading.current_thread())
+            return changes(space, state)
+
+        monkeypatch.setattr(backend.index, "changes", noted)
         assert not large.suits(SPACE)
-        monkeypatch.undo()
         _made(large)
         assert large.suits(SPACE)
+        assert threading.current_thread() not in askers, "a recall must not wait for it"
         with large.of(SPACE) as held:
             assert len(held.snapshot) == 260
         large.close()

@@ -190,6 +190,13 @@ STATES |= {
     "我在清华学物理。": "user studies 物理; user studies_at 清华",
     "换到天府新区住": "user lives_in 天府新区", "我换到腾讯了。": "user works_at 腾讯",
     "我妹妹调到上海了。": "user's younger sister lives_in 上海", "我调到上海工作了。": "user works_in 上海",
+    # What is corrected behind it is wrong, and so is nothing else.
+    "我电话是13812345678，上面那个13812345687打错了": "-user phone 13812345687; user phone 13812345678",
+    "我从设计院转到了检测中心。": "-user works_at 设计院; user works_at 检测中心",
+    "我早就不是村支书了，别再一口一个书记。": "-user occupation 村支书",
+    "同事桂芝下班去夜校学日语，说要给孙子当老师。": "user colleague 桂芝",
+    "我是退休的地理老师。": "-user occupation 地理老师", "我是退了休的地理老师。": "-user occupation 地理老师",
+    "老朽今年八十，眼睛还好": "user age 八十", "鄙人住在泉州": "user lives_in 泉州",
 }  # fmt: skip
 
 STATES_NOTHING = (
@@ -217,6 +224,10 @@ STATES_NOTHING = (
     "我在谷歌工作。骗你的", "我辞职了。骗你的！", "大学毕业后去了成都", "老公特别爱吃",
     # What is liked is a thing.
     "我喜欢吃的东西很多。", "我喜欢的东西有很多。", "我喜欢看的书很多。",
+    # A part that someone is to play.
+    "写一段小说：我叫程橙，十八岁", "假使我是医生，我也这么说", "设定一个人物：周九，三十岁，化妆师",
+    "你现在是唐僧，我是孙悟空，你先开口", "就当我是护士，你来面试", "设想一个保洁员，老家湖南",
+    "我退休第二天就出发去新疆。", "我家在合肥有一套房。",
 )  # fmt: skip
 
 

@@ -281,8 +281,9 @@ class _Stating(SaidSoFar):
         ):
             # 小时候住在外婆家，在绍兴
             kind = kind if clauses.BY_NOW(self.text, self.start, span[0]) else PAST
-        if relation == "occupation" and self.text.startswith("退休", span[0]):
-            ended, span = True, (span[0] + 2, span[1])
+        if relation == "occupation":
+            own = span[0] + 2 * self.text.startswith("退休", span[0])
+            ended, span = ended or clauses.RETIRED(self.text, self.start, own) is not None, (own, span[1])
         if kind == PAST and frame.kind == PLAN:
             ended = True
             kind = PLAN

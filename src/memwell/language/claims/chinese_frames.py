@@ -34,6 +34,7 @@ from memwell.language.claims.chinese_objects import (
     SAME,
     SORTS,
     THING,
+    TYPES,
     VERY,
     WORDS,
     G,
@@ -104,7 +105,8 @@ def sort_of(words: list[str], verb: str, *, sure: bool) -> str:
     for kind, check in SORTS.items():
         if any(check(word) for word in words) and not (sure and kind == "occupation"):
             return kind
-    return "" if sure else next((kind for kind, found in CHANGES if found(verb)), "")
+    kind = "" if sure else next((kind for kind, found in CHANGES if found(verb)), "")
+    return "works_at" if kind == "studies" and all(map(TYPES["employer"], words)) else kind
 
 
 def relation_of_group(group: str) -> tuple[str, str, bool]:
@@ -319,7 +321,7 @@ _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:裸辞|辞�
     rf"|家乡)|回了?(?:家|[{H}]{{2,3}}))?(?:就|后|去)*"
     rf"(?:开了?[{H}]{{1,6}}?(?:店|馆|厂|公司|工作室|餐厅|民宿|摊)|创业|种地|养老|带娃|读研|读博)了?{END}", confidence=0.9)
 _add(rf"(?:已经|刚|正式|终于|光荣|早就?)*(?:从|在)(?P<no_works_at>{ORG})(?:正式|光荣)?退休(?:了|啦|的){ON}", confidence=0.9)
-_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?:(?:了|啦){ON}|(?={LONG}))", confidence=0.9)
+_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?!第)(?:(?:了|啦){ON}|(?={LONG}))", confidence=0.9)
 # A firm may be named by its trade.
 _add(rf"(?:刚|正式|已经|终于)*入职了?{_SOME}(?P<firm>[{H}]{{2,6}}?(?:设计|咨询|广告|装饰|教育|文化|"
     rf"网络)){END}", kind=STARTED)

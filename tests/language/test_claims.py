@@ -881,6 +881,8 @@ def test_the_reader_reads_what_no_rule_does(text: str, expected: str) -> None:
         ("We gave Biscuit to Sue for the weekend.", ""), ("跟豆豆告别了", "-user pet 豆豆"),
         ("把豆豆送给我姐了", "-user pet 豆豆"), ("我跟朋友告别了", ""),
         ("we lost grandma Loretta", "-user relative Loretta"), ("we lost Grandad at Tesco", ""),
+        ("We lost Aunt Agatha's ring.", "user relative Agatha"), ("We said goodbye to York last week.", ""),
+        ("My wife and the kids live in Leeds", "user's kids lives_in Leeds; user's wife lives_in Leeds"),
         ("grandma Loretta passed this morning", "-user relative Loretta"),
         # Homes and work.
         ("got the keys to my flat in Hebden Bridge today", "user lives_in Hebden Bridge"),

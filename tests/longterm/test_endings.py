@@ -102,6 +102,9 @@ STORIES = (
     (("Next week I'm going to Madrid for work.",), "me", set[str]()),
     # A move with a day is one when the day is past.
     (("I live in Leeds.", "We're moving to Bristol at the end of the month.",), "me", {"lives_in Bristol"}),
+    (("I live in Leeds.", "We're moving into a bigger flat in York on the 20th."), "me", {"lives_in York"}),
+    (("I live in Leeds.", "I'm moving to Google on the 20th."), "me", {"lives_in Leeds"}),
+    (("I live in Leeds.", "I'm moving to Bristol for a week on the 20th."), "me", {"lives_in Leeds"}),
     (("Liam lives in Cardiff.", "Liam's moving to Bristol at the end of the month.",), "Liam", {"lives_in Bristol"}),
     (("I live in Leeds.", "I'm moving to Bristol at some point."), "me",
      {"lives_in Leeds", "plans moving to Bristol at some point"}),
@@ -112,6 +115,11 @@ STORIES = (
      {"lives_in Hull", "bought a flat in Hull"}),
     (("I live in Leeds.", "We bought a flat in Hull.", "We got the keys today!"), "me",
      {"lives_in Hull", "bought a flat in Hull"}),
+    (("I live in Leeds.", "Offer accepted on a flat in Hull!", "we exchanged contracts, keys on the 20th"), "me",
+     {"lives_in Hull"}),
+    (("I live in Leeds.", "Offer accepted on a flat in Hull!", "Got the keys!!"), "me",
+     {"lives_in Hull"}),
+    (("I live in Leeds.", "I left my keys on the table."), "me", {"lives_in Leeds"}),
     (("我们月底搬到苏州",), "我", {"lives_in 苏州"}), (("我下周四要去看牙医",), "我", set[str]()),
     (("I plan to learn the cello.",), "me", {"plans learn the cello"}),
 )  # fmt: skip

@@ -69,6 +69,7 @@ _ENGLISH = (
         "moved keys",
         rf"(?:{_WE}{_ADVERBS}|\A\W*)(?:[Gg]ot|picked up|collected) (?:the|our) keys(?: to (?:the|our|my) (?:new )?{_HOME})?"
         r"(?=\s*(?:[.,;!]|\Z|(?:today|yesterday|on|last|this|at last|and)\b))"
+        r"|(?:\b(?:the|our|get|getting) |, |\band |\A)keys (?:are |is )?(?:on (?:the )?(?:\d|\w+day)|next )"
         rf"|(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in"
         r"(?:to (?:the|our|my|a|it)\b[^,.;!?]{0,40}"
         r"|(?=\s*(?:[.,;!]|\Z|(?:on|last|this|today|yesterday|at|over|and|two|a|together"

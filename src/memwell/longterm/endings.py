@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memwell.language.claims.beginnings import home_in
+from memwell.language.claims.beginnings import day_of_keys, home_in
 from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import STARTED, Claim, relation_of, timing_of
 from memwell.language.events import BACK, GRADUATED, JOINED, LEFT, MOVED_IN, MOVED_OUT, WEDDING, Event
@@ -149,11 +149,18 @@ def _back(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
 
 
 def _moved_in(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
-    """Where someone lives who moved into a home: where one was bought, or was to be moved to."""
-    homes = [said, *(fact.object for relation in ("bought", "plans") for fact in _lately(claim, relation, facts))]
-    place = next((found["o"] or found["o2"] for words in homes if (found := home_in(words))), "")
-    if place:
-        yield msgspec.structs.replace(claim, relation="lives_in", object=place)
+    """Where someone lives who moved into a home or has its keys: where one was bought, or was to be; that plan is over."""
+    known = [fact for relation in ("bought", "plans") for fact in _lately(claim, relation, facts)]
+    homes = [(said, None), *((fact.object, fact) for fact in known)]
+    found = next(((place, fact) for words, fact in homes if (place := home_in(words))), None)
+    if found is None:
+        return
+    place, plan = found
+    day = day_of_keys(said[claim.start : claim.end], claim.time) if claim.time else None
+    since = day or claim.valid_from
+    yield msgspec.structs.replace(claim, relation="lives_in", object=place["o"] or place["o2"], valid_from=since)
+    if plan is not None and plan.relation == "plans" and plan.valid_to is None:
+        yield msgspec.structs.replace(claim, relation="plans", object=plan.object, valid_from=since, negated=True)
 
 
 def _lately(claim: Claim, relation: str, facts: Facts) -> list[Fact]:

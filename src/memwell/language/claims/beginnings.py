@@ -41,9 +41,10 @@ _OFFER_ZH = LazyPattern(
 _PLANNED_HOME = LazyPattern(
     r"(?:to )?(?:mov(?:e|ing|ed)|relocat(?:e|ing|ed)|emigrat(?:e|ing)|being (?:moved|relocated|transferred))"
     r"(?: (?:house|home|back|over|up|down|out|away|across|in|here|permanently))*(?: from [A-Z]\w+)?"
-    r" (?:to|into) "
+    r" (?:to|into) (?:(?:an?|our|my|the) (?:[a-z-]+ ){0,4}?(?:house|flat|home|place|apartment|cottage|bungalow|condo"
+    r"|studio) (?:in|near) )?"
     r"(?P<o>(?!(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September"
-    r"|October|November|December)\b)[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
+    r"|October|November|December)\b)[A-Z][\w'’-]*+(?: [A-Z][\w'’-]*+){0,2}+)"
     r"(?! (?:for (?:the|an?)|[a-z]+ (?:office|branch|team))\b)"
     "|(?:要|会|就)?(?:搬家?|迁|移居)(?:到|去|回)(?P<o2>[^\\W\\d_A-Za-z]{2,6}?)(?:去|住|了|生活|发展)*\\Z"
 ).match
@@ -101,8 +102,13 @@ def _day_of(one: Claim, text: str) -> datetime | None:
     """When a home begins that is planned or bought: when the plan is over, or when there are keys."""
     if one.relation == "plans" or one.time is None:
         return one.valid_to
+    return day_of_keys(text, one.time)
+
+
+def day_of_keys(text: str, time: datetime) -> datetime | None:
+    """The end of the day to come on which a home is handed over, or none: "keys on the 3rd"."""
     keys = _KEYS(text)
-    return None if keys is None else timing_of(text[keys.start() :], PLAN, one.time).valid_to
+    return None if keys is None else timing_of(text[keys.start() :], PLAN, time).valid_to
 
 
 def _employer(plan: Claim, text: str) -> str:

@@ -64,6 +64,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I moved to {o}",
         ),
         (
+            "ffer",
+            r"\b[Oo]ffer(?:['’]s| is| was| has been| got)?(?: just| finally)? accepted (?:on|for) (?:an?|the|our|my) "
+            r"(?P<o>(?:[\w-]+ ){0,3}?(?:flat|house|home|place|apartment|cottage|bungalow|maisonette|condo) (?:in|near) "
+            rf"[{UPPER}][^,;.!?]{{2,30}})",
+            "I plan to buy a {o}",
+        ),
+        (
             "ed in",
             rf"\A\W*(?:(?:[Ww]e|I)(?:['’](?:m|re)| am| are) )?(?i:(?:all|finally|now"
             rf"|officially) ){{1,2}}(?:moved|settled) in"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
+    CITIES,
     KIN,
     NAME,
     NATIONALITIES,
@@ -414,6 +415,10 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     surely = ("buried", "bury", "rehomed", "rehome", "re-homed")
     surely += ("lost", "said", "say") if _WHEN_LOST(text, lost.end()) else ()
     if which == "given" and not lost["off"] and verb not in surely:
+        return
+    titled = which == "kin" and {"my", "our"}.isdisjoint(lost[0].lower().split())
+    if (titled or lost[which] in CITIES) and not (titled and _WHEN_LOST(text, lost.end())):
+        # "We lost Grandad at Tesco", "We said goodbye to York last week"
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return

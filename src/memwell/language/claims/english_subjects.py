@@ -544,7 +544,7 @@ class ClauseFinder:
         if one is None:
             return (), at
         family = _AND_FAMILY(text, end) if one.name or one.relation else None
-        if family is not None and (one.relation or _is_verb(text, family.end())):
+        if family is not None and _is_verb(text, family.end()):
             return (one,), family.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)

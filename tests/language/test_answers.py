@@ -46,6 +46,8 @@ def facts_read(question: str, answer: str) -> set[str]:
         ("Hi there! Who am I talking to?", "Marcus Oyelaran", "user name Marcus Oyelaran"),
         ("And who am I speaking with?", "Ann Lee", "user name Ann Lee"),
         ("你的生日呢？", "10月21日", "user birthday 10月21日"), ("那你的工作呢？", "护士", "user occupation 护士"),
+        ("Which sister is that?", "Monique, in Ohio", "user sibling Monique"),
+        ("哪个姐姐？", "王莉，在上海", "user sibling 王莉"), ("Which sister is older?", "Monique", ""),
         ("And your birthday?", "October 21st", "user birthday October 21st"),
         ("Thanks! What about your job?", "nurse", "user occupation nurse"), ("And your dog?", "nurse", ""),
     ],

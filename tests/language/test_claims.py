@@ -606,7 +606,10 @@ def test_a_doctor_is_believed(says: str) -> None:
         "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c ",
         "I have a sister, Ann, ", "my dog is named rex and ", "it's a we ", "as a i ", "from x to ", 'says: "I am. ',
         "a son, Milo (4), ", "my sister and ", "she's 8, no wait, ", "a friend of mine, Zoë, ", "I'm not from X, it's ",
-        "my brother and his ", "我明天去，", "我叫小明，", "一只叫大毛，", "我现在在太原，", "我住丰台不住海淀，",
+        "my brother and his ", "no gluten for me, ", "got the keys to my ", "had a girl, ", "lost my aunt ",
+        "the divorce ", "so and the divorce is ", "Ann and the kids ", "moving to Leeds ",
+        "拿到离婚证", "跟豆豆", "查出有",
+        "我明天去，", "我叫小明，", "一只叫大毛，", "我现在在太原，", "我住丰台不住海淀，",
         "我跟你说过我", "换工作，在甲乙，",
         "我比他大，是", "我爱钓鱼的老爸",
     ],
@@ -843,3 +846,95 @@ def test_a_place_is_no_name_and_its_guests_do_not_work_there(text: str, read: se
 def test_the_reader_reads_what_no_rule_does(text: str, expected: str) -> None:
     assert stated(text, NOW) != expected
     assert stated(text, NOW, reader=fact_reader().read) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Coeliac, in every way in which it is said.
+        ("tests came back, not lactose at all, it's coeliac", "user allergic_to gluten"),
+        ("I've got coeliac disease.", "user allergic_to gluten"), ("I have celiac.", "user allergic_to gluten"),
+        ("got diagnosed with coeliac disease", "user allergic_to gluten"),
+        ("My daughter has coeliac disease.", "user's daughter allergic_to gluten"),
+        ("My doctor says I've got coeliac disease.", "user allergic_to gluten"),
+        ("no gluten for me any more", "user allergic_to gluten"),
+        ("so no dairy for the rest of my natural", "user allergic_to dairy"),
+        ("I have to avoid peanuts.", "user allergic_to peanuts"), ("I was tested for coeliac.", ""),
+        ("No milk for me, thanks.", ""), ("I don't have coeliac disease.", "-user allergic_to gluten"),
+        ("我查出乳糜泻", "user allergic_to 麸质"), ("查出来是乳糜泻", "user allergic_to 麸质"),
+        ("我女儿有乳糜泻", "user's daughter allergic_to 麸质"),
+        # What is said after an allergy is none.
+        ("allergic to cats apparently, stayed at Imani's folks and couldn't breathe", "user allergic_to cats"),
+        # Marriages.
+        ("divorce papers came through today", "-user married_to "), ("My divorce is final.", "-user married_to "),
+        ("it's official, the divorce is final", "-user married_to "), ("Officially single at 53", "-user partner "),
+        ("The decree absolute came today.", "-user married_to "), ("Tara is thrilled, the divorce is final.", ""),
+        ("Graham's getting remarried to Linda", "-Graham married_to "), ("My friend's divorce came through today.", ""),
+        ("Graham got remarried to Linda.", "Graham married_to Linda"), ("The divorce is a nightmare.", ""),
+        ("离婚证下来了", "-user married_to "), ("今天拿到离婚证了", "-user married_to "), ("我妹妹的离婚证下来了", ""),
+        ("我和老王分开了", "-user partner 老王"),
+        # Pets and the dead.
+        ("had to say goodbye to Biscuit this morning", "-user pet Biscuit"),
+        ("We had to say goodbye to old Bracken yesterday.", "-user pet Bracken"),
+        ("say goodbye to Biscuit for the weekend", ""), ("We lost to Biscuit Rovers.", ""),
+        ("gave Sheldon to Zion and Zara, Imani's place too small for the tank", "-user pet Sheldon"),
+        ("We gave Biscuit to Sue for the weekend.", ""), ("跟豆豆告别了", "-user pet 豆豆"),
+        ("把豆豆送给我姐了", "-user pet 豆豆"), ("我跟朋友告别了", ""),
+        ("we lost grandma Loretta", "-user relative Loretta"), ("we lost Grandad at Tesco", ""),
+        ("We lost Aunt Agatha's ring.", "user relative Agatha"), ("We said goodbye to York last week.", ""),
+        ("My wife and the kids live in Leeds", "user's kids lives_in Leeds; user's wife lives_in Leeds"),
+        ("grandma Loretta passed this morning", "-user relative Loretta"),
+        # Homes and work.
+        ("got the keys to my flat in Hebden Bridge today", "user lives_in Hebden Bridge"),
+        ("got the keys to the holiday cottage in Wales", ""),
+        ("all moved in at Hebden Bridge", "user lives_in Hebden Bridge"),
+        ("Monique and the twins moved up to Columbus", "Monique lives_in Columbus"),
+        ("拿到杭州房子的钥匙了", "user lives_in 杭州"), ("拿到公司的钥匙了", ""),
+        ("first day of being unemployed, watched three films", "-user works_at "),
+        ("失业第一天，看了三部电影", "-user works_at "),
+        ("got accepted to Sinclair, nursing program starts in August", "user studies nursing; user studies_at Sinclair"),
+        # Children, and who is none.
+        ("it's just me and my girl Keisha", ""), ("me and my boy Devin went fishing", ""),
+        ("my boy Devin is 6", "Devin age 6; user child Devin"), ("my little boy Sam is here", "user child Sam"),
+        ("my boy got into college", ""), ("had a baby boy, DJ", "user child DJ"),
+        ("Devin and Keisha had a baby boy, DJ", "Devin child DJ; Keisha child DJ"),
+        ("Kayleigh had a little girl at ten past four, 7lb 2, Elsie May", "Kayleigh child Elsie May"),
+        ("my sister just had a baby girl, Rosie", "user's sister child Rosie"), ("I had a girl over, Anna", ""),
+    ],
+)  # fmt: skip
+def test_what_people_say_in_passing_is_read(text: str, expected: str) -> None:
+    assert stated(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "staying with my boy Devin", "it's just me and my girl Keisha", "he's a barber, got twins, Zion and Zara",
+        "finals done! A in anatomy, B+ in pharm",
+    ],
+)  # fmt: skip
+def test_the_reader_is_not_believed_against_the_words_around(text: str) -> None:
+    assert stated(text, NOW, reader=read_by_model) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("she's here!! Kayleigh had a little girl at ten past four, 7lb 2, Elsie May", "Kayleigh child Elsie May"),
+        ("I work at Gordon Riggs, the garden centre at Walsden", "user works_at Gordon Riggs"),
+        ("had to say goodbye to Biscuit this morning", "-user pet Biscuit"), ("把豆豆送给我姐了", "-user pet 豆豆"),
+        ("Graham's getting remarried to Linda", "-Graham married_to "),
+        ("so no gluten for the rest of my natural", "user allergic_to gluten"),
+    ],
+)  # fmt: skip
+def test_the_reader_takes_nothing_out_of_what_is_surely_said(text: str, expected: str) -> None:
+    assert stated(text, NOW, reader=read_by_model) == expected
+
+
+@pytest.mark.parametrize("text", ["wait 0184, typo", "0184, typo", "sorry, ends 0184", "sorry, ends in 0184"])
+def test_the_last_digits_correct_a_number(text: str) -> None:
+    gone, number = "937 555 0148", "937 555 0184"
+    assert stated(text, NOW, f"my number is {gone}") == f"-user phone {gone}; user phone {number}"
+    assert (
+        stated("写错了，尾号是8001", NOW, "我的号码是13800138000") == "-user phone 13800138000; user phone 13800138001"
+    )

@@ -64,7 +64,35 @@ STORIES = (
     (("My sister Zoe is going out with Callum.", "Zoe dumped her boyfriend Callum."), "Zoe", set[str]()),
     (("My sister Zoe has a boyfriend, Callum.", "My sister dumped her boyfriend Callum."), "Zoe", set[str]()),
     (("My twin sister is a dentist.",), "my sister", {"occupation dentist"}),
+    # A marriage ends with the couple, whoever's end is told.
+    *(
+        (("My husband's called Graham.", text), "me", set[str]())
+        for text in (
+            "divorce papers came through today", "I'm officially single", "it's official, the divorce is final",
+            "me and Graham split up", "Graham's moved out", "I'm single now", "My husband moved out last week.",
+            "Graham's getting remarried to Linda", "Graham got married to Linda.", "Graham and I are over",
+        )
+    ),
+    *(
+        (("My husband's called Graham.", text), "me", {"married_to Graham"})
+        for text in (
+            "My sister is officially single.", "My friend's divorce came through today.", "Graham moved out of the way.",
+            "I got married to Graham in York.", "Tara got divorced.", "Linda moved out",
+        )
+    ),
+    (("我老公叫老王。", "离婚证下来了"), "我", set[str]()), (("我老公叫老王。", "老王搬走了"), "我", set[str]()),
+    (("My girlfriend Emma is a vet.", "Emma's my wife now, not my girlfriend."), "me", {"married_to Emma"}),
+    # A pet that was parted with, and the dead.
+    (("I've got a labrador called Biscuit", "had to say goodbye to Biscuit this morning"), "me", set[str]()),
+    (("I have a turtle called Sheldon", "gave Sheldon to Zion and Zara, Imani's place too small"), "me", set[str]()),
+    (("我养了一只狗叫豆豆。", "把豆豆送给我姐了"), "我", set[str]()),
+    (("My friend Emma is a vet.", "Said goodbye to Emma this morning."), "me", {"friend Emma"}),
+    (("my grandma Loretta turned 80 today", "we lost grandma Loretta"), "Loretta", set[str]()),
+    (("my grandma Loretta turned 80 today", "grandma Loretta passed this morning"), "Loretta", set[str]()),
+    (("I work at Tesco.", "first day of being unemployed, watched three films"), "me", set[str]()),
     # Schools.
+    (("my son Liam studies at Cardiff University", "Liam's passed his viva!"), "Liam", set[str]()),
+    (("我儿子在浙江大学读博士", "我儿子通过博士答辩了"), "我儿子", set[str]()),
     (("我在浙大读书，学计算机", "我大学毕业了"), "我", set[str]()),
     (("我是大学生，学的是法律专业", "我毕业了"), "我", set[str]()),
     (("I'm a student at Leeds.", "I've finished uni!"), "me", set[str]()),
@@ -72,8 +100,27 @@ STORIES = (
     (("I've got a dentist appointment on the 24th at 3pm.",), "me", set[str]()),
     (("My driving test is on the 15th.",), "me", set[str]()),
     (("Next week I'm going to Madrid for work.",), "me", set[str]()),
-    (("We're moving to Bristol at the end of the month.",), "me", set[str]()),
-    (("我们月底搬到苏州",), "我", set[str]()), (("我下周四要去看牙医",), "我", set[str]()),
+    # A move with a day is one when the day is past.
+    (("I live in Leeds.", "We're moving to Bristol at the end of the month.",), "me", {"lives_in Bristol"}),
+    (("I live in Leeds.", "We're moving into a bigger flat in York on the 20th."), "me", {"lives_in York"}),
+    (("I live in Leeds.", "I'm moving to Google on the 20th."), "me", {"lives_in Leeds"}),
+    (("I live in Leeds.", "I'm moving to Bristol for a week on the 20th."), "me", {"lives_in Leeds"}),
+    (("Liam lives in Cardiff.", "Liam's moving to Bristol at the end of the month.",), "Liam", {"lives_in Bristol"}),
+    (("I live in Leeds.", "I'm moving to Bristol at some point."), "me",
+     {"lives_in Leeds", "plans moving to Bristol at some point"}),
+    (("I live in Leeds.", "We're moving to Bristol at the end of the month.", "We're not moving to Bristol after all."),
+     "me", {"lives_in Leeds"}),
+    (("I'm moving in with Imani next week, she got a place in Beavercreek",), "me", {"lives_in Beavercreek"}),
+    (("I live in Leeds.", "we've bought a flat in Hull, keys on the 20th"), "me",
+     {"lives_in Hull", "bought a flat in Hull"}),
+    (("I live in Leeds.", "We bought a flat in Hull.", "We got the keys today!"), "me",
+     {"lives_in Hull", "bought a flat in Hull"}),
+    (("I live in Leeds.", "Offer accepted on a flat in Hull!", "we exchanged contracts, keys on the 20th"), "me",
+     {"lives_in Hull"}),
+    (("I live in Leeds.", "Offer accepted on a flat in Hull!", "Got the keys!!"), "me",
+     {"lives_in Hull"}),
+    (("I live in Leeds.", "I left my keys on the table."), "me", {"lives_in Leeds"}),
+    (("我们月底搬到苏州",), "我", {"lives_in 苏州"}), (("我下周四要去看牙医",), "我", set[str]()),
     (("I plan to learn the cello.",), "me", {"plans learn the cello"}),
 )  # fmt: skip
 

@@ -187,6 +187,8 @@ def _asked(question: str) -> FactQuestion | None:
     words = _YOURS(r"\g<0>你", _GREETING("", asking[0]))
     if _WHO_IS_THERE(words):
         return FactQuestion(USER, ("name",))
+    if (which := _WHICH_OF(words)) is not None:
+        return FactQuestion(USER, (), called=(which[1] or which[2]).lower())
     if (short := _IN_SHORT(words)) is not None:
         return FactQuestion(USER, (_NOUNS[(short[1] or short[2]).lower()],))
     mine = fact_question(f"Do I have any {found[1]}?" if found else as_my_words(words))
@@ -227,6 +229,13 @@ _IN_SHORT = LazyPattern(
     re.IGNORECASE,
 ).match
 """A question without a verb: "And your birthday?", 你的生日呢？"""
+_WHICH_OF = LazyPattern(
+    r"(?:(?:and|so|wait|sorry|oh|ok(?:ay)?),? )?(?:which|what) "
+    rf"({'|'.join(sorted(english_objects.KIN, key=len, reverse=True))})(?: (?:is|was) (?:that|this|it|he|she))?\W*\Z"
+    rf"|(?:[你您]的?|是)*哪个({chinese_objects.KIN_WORDS})(?:[啊呀呢]*)\W*\Z",
+    re.IGNORECASE,
+).match
+"""A question that asks which of several relatives is meant: "Which sister is that?"."""
 _ASKS_NAME = LazyPattern(r"\b(?:names?|named|called|who)\b|[叫名谁]", re.IGNORECASE).search
 _OF_ONCE = frozenset(("from", "birthday", "graduated_from"))
 """What is asked for in the past tense and still true."""

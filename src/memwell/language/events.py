@@ -18,9 +18,9 @@ from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import sentences
 
 WEDDING, BACK, MOVED_IN, JOINED, LEFT = "wedding", "back", "moved in", "joined", "left"
-GRADUATED = "graduated"
+GRADUATED, MOVED_OUT = "graduated", "moved out"
 """The speaker married; someone who was lost is there again; the speaker moved into a home; someone moved to the speaker;
-someone left what may be an employer, or a school that they finished."""
+someone left what may be an employer, or a school that they finished; someone left the home that they shared."""
 
 _CAPITAL = rf"[{UPPER}][\w-]*[^\W_]"
 _LOOKED_AT = 4_000
@@ -66,8 +66,11 @@ _ENGLISH = (
     ),
     (
         MOVED_IN,
-        "moved",
-        rf"(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in"
+        "moved keys",
+        rf"(?:{_WE}{_ADVERBS}|\A\W*)(?:[Gg]ot|picked up|collected) (?:the|our) keys(?: to (?:the|our|my) (?:new )?{_HOME})?"
+        r"(?=\s*(?:[.,;!]|\Z|(?:today|yesterday|on|last|this|at last|and)\b))"
+        r"|(?:\b(?:the|our|get|getting) |, |\band |\A)keys (?:are |is )?(?:on (?:the )?(?:\d|\w+day)|next )"
+        rf"|(?:{_WE}{_ADVERBS}|(?:\A|\band )(?:have |then |finally |we )*)[Mm]oved in"
         r"(?:to (?:the|our|my|a|it)\b[^,.;!?]{0,40}"
         r"|(?=\s*(?:[.,;!]|\Z|(?:on|last|this|today|yesterday|at|over|and|two|a|together"
         r"|finally|in \w+day)\b)))",
@@ -84,6 +87,19 @@ _ENGLISH = (
         rf"(?:{_SOMEONE}|(?P<me>\bI\b))(?:['’]s| has|['’]ve| have)? ?{_ADVERBS}(?:quit|left) (?:the|my|his|her|their) "
         r"(?P<thing>[a-z][a-z-]+(?: [a-z][a-z-]+)?)"
         r"(?=\s*(?:[.,;!]|\Z|(?:last|this|yesterday|today|on|in|and|because|after|to|for)\b))",
+    ),
+    (
+        GRADUATED,
+        "viva thesis dissertation",
+        rf"(?:{_SOMEONE}|(?P<me>\bI\b))(?:['’]s| has|['’]ve| have)? ?{_ADVERBS}(?:passed|defended|aced) (?:the"
+        rf"|my|his|her|their)"
+        r" (?:phd |PhD |doctoral |master['’]?s )?(?:viva|thesis|dissertation)\b",
+    ),
+    (
+        MOVED_OUT,
+        "moved out",
+        rf"{_SOMEONE}(?:['’]s| has)? ?{_ADVERBS}moved out(?: of the (?:house|flat|apartment))?"
+        r"(?=\s*(?:[.,;!]|\Z|(?:last|this|yesterday|today|on|in \w+day|in [A-Z]\w+|and|for good|so|a \w+ ago)\b))",
     ),
 )
 _ZH_NAME = r"(?P<name>[^\W\dA-Za-z_]{2,3}?|[A-Z][A-Za-z]+)"
@@ -105,8 +121,14 @@ _CHINESE = (
     ),
     (
         GRADUATED,
-        "毕业",
-        rf"(?P<name>我?(?:{chinese_objects.KIN_WORDS})){_ZH_TIME}(?:大学|本科|研究生|硕士|博士|高中|顺利)*毕业(?:啦|了)(?![一两三四五六七八九十几\d])",
+        "毕业 答辩",
+        rf"(?P<name>我?(?:{chinese_objects.KIN_WORDS})){_ZH_TIME}(?:大学|本科|研究生|硕士|博士|高中|顺利)*毕业(?:啦|了)(?![一两三四五六七八九十几\d])"
+        rf"|(?P<name2>我?(?:{chinese_objects.KIN_WORDS})){_ZH_TIME}(?:顺利)?(?:通过|过)了?(?:大学|硕士|博士|毕业|论文)*答辩(?:啦|了|[，。！]|\Z)",
+    ),
+    (
+        MOVED_OUT,
+        "搬",
+        rf"(?:\A|[，。！])(?P<name>我?(?:{chinese_objects.KIN_WORDS})|[^\W\dA-Za-z_我你他她]{{2,3}}?){_ZH_TIME}(?:从家里)?搬(?:走|出去)(?:啦|了)",
     ),
     (MOVED_IN, "搬", rf"(?:我们?|我们一家|全家){_ZH_TIME}(?:搬进|搬到|住进)了?(?:新家|新房子?|新公寓)(?:啦|了)?"),
     (

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memwell.language.claims.beginnings import day_of_keys, home_in
 from memwell.language.claims.english_objects import THINGS
 from memwell.language.claims.relations import STARTED, Claim, relation_of, timing_of
-from memwell.language.events import BACK, GRADUATED, JOINED, LEFT, MOVED_IN, WEDDING, Event
+from memwell.language.events import BACK, GRADUATED, JOINED, LEFT, MOVED_IN, MOVED_OUT, WEDDING, Event
 from memwell.language.fact_questions import is_kind
 from memwell.longterm.statements import name_key
 from memwell.values import check_text
@@ -24,11 +25,12 @@ _OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_fro
 _DEATH = re.compile(
     r"\b(?:died|dead|dies|passed|passing|lost|buried|killed|no longer with us|funeral|put (?:\w+ )?(?:down"
     r"|to sleep)|make it"
-    r"|rainbow bridge|gone|euthani[sz]ed)\b|去世|过世|病逝|离世|逝世|死|走了|没了|不在了|离开了我们|[走没]的|[喵汪]星",
+    r"|rainbow bridge|gone|euthani[sz]ed|goodbye)\b|告别|去世|过世|病逝|离世|逝世|死|走了|没了|不在了|离开了我们"
+    r"|[走没]的|[喵汪]星",
     re.IGNORECASE,
 ).search
-_LEFT_ONLY = re.compile(r"走了|\b(?:lost [A-Z]|is gone|['’]s gone)").search
-"""That someone went away or was lost, which of a pet means that it died."""
+_LEFT_ONLY = re.compile(r"走了|告别|\b(?:lost [A-Z]|is gone|['’]s gone|goodbye)").search
+"""That someone went away, was lost or was parted with, which of a pet means that it died."""
 _ANY_PET = frozenset(("pet", "宠物"))
 _ANOTHER = re.compile("又[^，。]{0,4}一[只条](?:，|叫|名)").search
 _ENDS_TRADE = re.compile(r"退休|(?:辞职|离职|裸辞).*(?:开|创业|种地|养老|带娃|读)|\bretired?\b", re.IGNORECASE).search
@@ -56,6 +58,9 @@ def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -
         yield from _lost(claim, facts, died=died)
     elif claim.negated and claim.relation == "plans" and claim.object:
         yield from _cancelled(claim, facts)
+    elif claim.negated and claim.relation == "owns" and claim.object and _is_pet(claim, facts):
+        # 把豆豆送人了
+        yield from _gone(msgspec.structs.replace(claim, relation="pet"), facts, died=False, pets_only=True)
     elif claim.negated and (relation.single or claim.relation == "owns") and claim.object:
         yield _as_known(claim, facts)
     elif claim.relation == "pet" and _ANOTHER(words):
@@ -77,6 +82,29 @@ def _with_it(claim: Claim, others: Sequence[Claim], facts: Facts, words: str) ->
         yield from _graduated(claim, facts)
     elif claim.negated and claim.relation == "studies_at":
         yield from _studied(claim, facts)
+    elif claim.negated and claim.relation == "partner":
+        yield from _single(claim, others, facts)
+    if claim.relation == "married_to" and (claim.negated or claim.valid_from is not None):
+        yield from _divorced(claim, facts)
+
+
+def _single(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
+    """The marriage of someone who is single, or is no longer with whom they married."""
+    if any(one.relation == "married_to" and not one.negated for one in others):
+        # "She's my wife now, not my girlfriend"
+        return
+    for fact in facts.about(claim.subject, relation="married_to", as_of=claim.time):
+        if not claim.object or name_key(fact.object) in facts.names_of(claim.object):
+            yield msgspec.structs.replace(claim, relation="married_to", object=fact.object)
+
+
+def _divorced(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """The marriage of another to someone who is divorced, or who marries a third: "Graham is getting remarried"."""
+    who, other = name_key(claim.subject), facts.names_of(claim.object) if claim.object else []
+    for fact in (edge.fact for edge in facts.walk(claim.subject, depth=1, as_of=claim.time)):
+        to_them = fact.relation == "married_to" and name_key(fact.object) == who
+        if to_them and (not other or claim.negated == (name_key(fact.subject) in other)):
+            yield msgspec.structs.replace(claim, subject=fact.subject, object=fact.object, negated=True)
 
 
 def _partners(claim: Claim, facts: Facts) -> Iterator[Claim]:
@@ -121,11 +149,18 @@ def _back(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
 
 
 def _moved_in(claim: Claim, _: Event, said: str, facts: Facts) -> Iterator[Claim]:
-    """Where someone lives who moved into a home: where one was bought, or was to be moved to."""
-    homes = [said, *(fact.object for relation in ("bought", "plans") for fact in _lately(claim, relation, facts))]
-    place = next((found["o"] or found["o2"] for words in homes if (found := _HOME_IN(words))), "")
-    if place:
-        yield msgspec.structs.replace(claim, relation="lives_in", object=place)
+    """Where someone lives who moved into a home or has its keys: where one was bought, or was to be; that plan is over."""
+    known = [fact for relation in ("bought", "plans") for fact in _lately(claim, relation, facts)]
+    homes = [(said, None), *((fact.object, fact) for fact in known)]
+    found = next(((place, fact) for words, fact in homes if (place := home_in(words))), None)
+    if found is None:
+        return
+    place, plan = found
+    day = day_of_keys(said[claim.start : claim.end], claim.time) if claim.time else None
+    since = day or claim.valid_from
+    yield msgspec.structs.replace(claim, relation="lives_in", object=place["o"] or place["o2"], valid_from=since)
+    if plan is not None and plan.relation == "plans" and plan.valid_to is None:
+        yield msgspec.structs.replace(claim, relation="plans", object=plan.object, valid_from=since, negated=True)
 
 
 def _lately(claim: Claim, relation: str, facts: Facts) -> list[Fact]:
@@ -142,6 +177,15 @@ def _joined(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]
         yield msgspec.structs.replace(moved, object=home[-1].object if home else "", negated=not home)
 
 
+def _moved_out(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
+    """The end of a couple of whom one moved out; anyone else who does only lives elsewhere."""
+    names = facts.names_of(re.sub(r"\A(?:my|our) ", f"{claim.subject}'s ", event.name, flags=re.IGNORECASE))
+    for relation in ("married_to", "partner"):
+        for fact in facts.about(claim.subject, relation=relation, as_of=claim.time):
+            if name_key(fact.object) in names:
+                yield msgspec.structs.replace(claim, relation=relation, object=fact.object, negated=True)
+
+
 def _left_place(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
     """The employer that someone left, where it is known by that word: *the aquarium*."""
     who = claim.subject if event.name == "I" else event.name
@@ -154,8 +198,9 @@ def _left_place(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Cl
 
 def _finished(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Claim]:
     """What someone studied who graduated, and where."""
+    who = claim.subject if event.name == "I" else event.name
     for relation in ("studies_at", "studies_in", "studies"):
-        for fact in facts.about(event.name, relation=relation, as_of=claim.time):
+        for fact in facts.about(who, relation=relation, as_of=claim.time):
             yield msgspec.structs.replace(
                 claim, subject=fact.subject, relation=relation, object=fact.object, negated=True
             )
@@ -163,16 +208,11 @@ def _finished(claim: Claim, event: Event, _: str, facts: Facts) -> Iterator[Clai
 
 _HAPPENS = {
     WEDDING: _wedding, BACK: _back, MOVED_IN: _moved_in, JOINED: _joined, LEFT: _left_place, GRADUATED: _finished,
+    MOVED_OUT: _moved_out,
 }  # fmt: skip
 _IS_DEAD = re.compile(
     r"\b(?:died|dead|passed|put (?:\w+ )?(?:down|to sleep)|buried|killed|euthani[sz]ed|rainbow)\b|去世|过世|死|[喵汪]星",
     re.I,
-).search
-_HOME_IN = re.compile(
-    r"\b(?:house|flat|home|place|apartment|cottage|bungalow|condo|studio|maisonette|mov(?:e|ing)(?: house)?) "
-    r"(?:in|to|near) "
-    r"(?P<o>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
-    r"|搬[到去](?P<o2>[^\W\d_A-Za-z]{2,6})"
 ).search
 
 
@@ -199,6 +239,11 @@ def _again(claim: Claim, fact: Fact) -> Claim:
 def _is_person(relation: str) -> bool:
     known = relation_of(relation)
     return known is not None and known.people
+
+
+def _is_pet(claim: Claim, facts: Facts) -> bool:
+    pets = facts.about(claim.subject, relation="pet", as_of=claim.time)
+    return name_key(claim.object) in {name_key(fact.object) for fact in pets}
 
 
 def _another(claim: Claim, facts: Facts) -> Iterator[Claim]:
@@ -234,8 +279,21 @@ def _cancelled(claim: Claim, facts: Facts) -> Iterator[Claim]:
     held = [one for one in known if where and re.search(rf"{edge}{re.escape(where)}{edge}", name_key(one.object))]
     for fact in held:
         yield msgspec.structs.replace(claim, object=fact.object)
+        yield from _staying(claim, fact, facts)
     if not held:
         yield claim
+
+
+def _staying(claim: Claim, plan: Fact, facts: Facts) -> Iterator[Claim]:
+    """Where someone still lives on the day on which a plan that is cancelled would have made them move."""
+    here = facts.about(claim.subject, relation="lives_in", as_of=claim.time)
+    for fact in facts.history(claim.subject, "lives_in"):
+        to_come = fact.valid_from is not None and fact.valid_from == plan.valid_to and fact.retired_at is None
+        if to_come and name_key(fact.object) in name_key(plan.object):
+            home = here[-1].object if here else fact.object
+            yield msgspec.structs.replace(
+                claim, relation="lives_in", object=home, valid_from=fact.valid_from, negated=not here
+            )
 
 
 def _added(claim: Claim, facts: Facts) -> Claim:

@@ -13,7 +13,7 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.language.claims.beginnings import planned_jobs
+from memwell.language.claims.beginnings import coming
 from memwell.language.claims.english_objects import NUMBERS
 from memwell.language.claims.relations import NICKNAME, USER, Claim, Relation, known_relation, relation_of
 from memwell.longterm.endings import meant
@@ -311,7 +311,7 @@ def _together(backing: Iterable[FactStatement]) -> float:
 
 def _needs_words(claim: Claim) -> bool:
     """Whether what a claim means depends on the words that state it."""
-    return claim.negated or claim.relation in ("diet", "pet", "plans")
+    return claim.negated or claim.relation in ("diet", "pet", "plans", "bought")
 
 
 def _ends_all_of_many(claim: object) -> bool:
@@ -385,7 +385,7 @@ class Facts:
         given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
         checked = [_in_digits(check_type(claim, Claim, "a claim must be a Claim")) for claim in given]
         said = self._text_of(check_id(record, "a record's id")) if any(map(_needs_words, checked)) else ""
-        checked += planned_jobs(checked, said)
+        checked += coming(checked, said)
         named = [one for claim in checked for one in meant(claim, checked, self, said)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]

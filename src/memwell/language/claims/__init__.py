@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from memwell.language.claims.beginnings import beginning_later
-from memwell.language.claims.english_verbs import CONSULTED
+from memwell.language.claims.english_verbs import CONSULTED, OF_A_CHILD
 from memwell.language.claims.relations import (
     EVENT,
     FAVOURITE,
@@ -122,7 +122,8 @@ _LEADS_ZH = (
 _VALUE = r"[^\s,.;:!?，。！？、；：][^,;!?，。！？、；：]{0,39}?"
 _BARE = re.compile(
     rf"\s*(?:{_LEADS}(?:not [^,.;!?]{{1,40}}[,;:—–-]+\s*)?|(?:no,? )?not [^,.;!?]{{1,40}}[,;:—–-]+\s*(?:but )?|\*\s?)"
-    rf"(?:(?:it['’]s|that['’]s|an?|the|in|at|on|for|from|to) )*(?P<value>{_VALUE})[.!\s]*\Z"
+    rf"(?:(?:it['’]s|that['’]s|an?|the|in|at|on|for|from|to) )*(?P<value>{_VALUE})"
+    rf"(?:[,.]? (?:sorry|typo|oops|my (?:bad|mistake)))?[.!\s]*\Z"
     rf"|\s*(?P<first>{_VALUE})[,.]? (?:sorry|I meant?|typo|oops|my (?:bad|mistake)|correction)[.!\s]*\Z"
     rf"|\s*{_LEADS_ZH}(?:是|叫|在|对)?(?P<value_zh>{_VALUE})[。.！!\s]*\Z"
     rf"|\s*(?P<first_zh>{_VALUE})[，,](?:抱歉|不好意思|对不起|[说打写讲记]错了)[。.！!\s]*\Z",
@@ -392,7 +393,7 @@ def _replaced(text: str, speaker: str, time: datetime, before: str, since: datet
     for claim in reversed(claims(before, speaker=speaker, time=time)) if value else ():
         at = before.find(claim.object, claim.start) if claim.object and not claim.negated else -1
         number = _NUMBER(claim.object) is not None
-        new = value.rstrip("岁") if number else value
+        new = value.rstrip("岁") if number else _ending(claim.object, value) if claim.relation == "phone" else value
         if _DAY_ZH(new) and "月" in claim.object:
             # 5月8号。不对，9号。
             new = claim.object[: claim.object.index("月") + 1] + new
@@ -409,6 +410,23 @@ def _replaced(text: str, speaker: str, time: datetime, before: str, since: datet
     return []
 
 
+def _ending(number: str, value: str) -> str:
+    """A telephone number whose last digits are those of a value such as *ends 0184*; else the value."""
+    last = _LAST_DIGITS(value)
+    places = [place for place, one in enumerate(number) if one.isdigit()]
+    if last is None or len(last[1]) >= len(places):
+        return value
+    digits = list(number)
+    for place, digit in zip(places[-len(last[1]) :], last[1], strict=True):
+        digits[place] = digit
+    return "".join(digits)
+
+
+_LAST_DIGITS = re.compile(
+    r"(?:(?:ends|ending|finishes|finishing)(?: in| with| on)? |(?:尾号|最后[几三四两]位|后[三四两]位)(?:是"
+    r"|应该是)?)?(\d{2,5})",
+    re.IGNORECASE,
+).fullmatch
 _PLAINLY = {
     "lives_in": ("I live in {}.", "我住在{}。"), "works_at": ("I work at {}.", "我在{}工作。"),
     "works_in": ("I work in {}.", "我在{}工作。"), "name": ("My name is {}.", "我叫{}。"),
@@ -525,6 +543,7 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         for one in matches
         if not one.confidence
         or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
+        or (one.relation == "pet" and one.negated and _IS_NAME(sentence, one.object_start, one.object_end))
         or one.relation in _NOT_DOUBTED
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
@@ -557,6 +576,8 @@ def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> 
     return next((one for one in objects if read.subject and one.startswith(read.subject)), read.subject)
 
 
+_IS_NAME = re.compile(r"[A-Z]\w*\Z|(.)\1\Z|[小阿大][\u4e00-\u9fff]\Z").match
+"""What ends of those that have a name is of nothing where there is no such pet."""
 _NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
 
 
@@ -587,6 +608,8 @@ def _confirms(read: RuleMatch, one: RuleMatch, trust: _Trust) -> bool:
     # It reads a *twin sister* as a sister, which is preferred where it is sure.
     kin = read.kin == one.kin or (not trust.is_sure(read) and read.kin.split()[-1:] == one.kin.split()[-1:])
     same = read.subject.casefold() == one.subject.casefold() and kin
+    # It takes a grandchild, whose parent is named, for a child of the speaker.
+    same = same or (one.relation == "child" and bool(one.subject or one.kin) and not (read.subject or read.kin))
     if one.relation == read.relation == "pet":
         # It takes "our dog Rex was ill" for the end of Rex.
         read = read._replace(negated=one.negated or one.kind == PAST)
@@ -603,6 +626,13 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
         return (_BARE_NUMBER(sentence) or _MEASURED(sentence)) is not None
     if read.relation == "studies_at":
         return _NO_SCHOOL(sentence) is not None
+    before = sentence[max(0, read.object_start - _LONGEST_BEFORE) : read.object_start]
+    if read.relation == "child" and not (read.subject or read.kin):
+        return bool(_OF_THEIRS(before)) or bool(_MY_BOY(before) and not OF_A_CHILD(sentence))
+    if read.relation == "married_to":
+        return _TO_MARRY(before) is not None
+    if read.relation in _NAMED_ASIDE:
+        return (_GRADED if read.relation == "studies" else _APPOSED)(before) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
@@ -613,6 +643,18 @@ is_a_stay = LazyPattern(
     re.I,
 ).search
 """Whether a text tells where someone is for some days, who lives elsewhere."""
+_LONGEST_BEFORE = 100
+_OF_THEIRS = LazyPattern(
+    r"\b(?:[Hh]e|[Ss]he|[Tt]hey)\b(?!.*\b(?:I|[Ww]e|[Mm]y|[Oo]ur|I['’]\w+)\b).*\b(?:got|has|have|had|with)\b"
+    r"|(?:\A|[!.;] )(?!I\b|We\b)[A-Z]\w+(?: and [A-Z]\w+)?(?:['’]s| has| have)?(?: just)? had (?:an?|their|her|his) "
+).search
+"""That a child is that of who was spoken of: "she's a nurse, got twins, Jo and Al"."""
+_MY_BOY = LazyPattern(r"\b[Mm]y (?:boy|girl) \Z").search
+_TO_MARRY = LazyPattern(r"\b(?:getting|get|be|marrying|remarrying)(?: re-?married)?(?: to)? \Z").search
+_NAMED_ASIDE = frozenset(("works_at", "studies"))
+_APPOSED = LazyPattern(r", (?:the|an?) (?:[a-z-]+ ){1,4}(?:at|in|near|on|by) \Z").search
+"""That a place is where an employer is: "I work at Greens, the garden centre at Hale"."""
+_GRADED = LazyPattern(r"(?:\b[A-F][+-]?|[%\d]) (?:in|on|for) \Z").search
 _JESTS = LazyPattern(r"\b(?:just|only) (?:kidding|joking)\b|\bjk\b", re.IGNORECASE).search
 _BARE_NUMBER = LazyPattern(r"\W*\d+\W*").fullmatch
 _MEASURED = LazyPattern(

@@ -1,4 +1,4 @@
-"""What begins on a day that is still to come: a job that was accepted is a plan until then, and true from then on."""
+"""What begins on a day that is still to come: a new job and a move are plans until then, and true from then on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from memwell.language.claims.relations import Claim
+from memwell.language.claims.relations import PLAN, Claim, timing_of
 from memwell.language.dates import time_expressions
+from memwell.language.entities import ORGANISATIONS
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 
@@ -37,6 +38,27 @@ _PLANNED_JOB_ZH = LazyPattern(
 _OFFER_ZH = LazyPattern(
     "(?:拿到?|收到|接受?|签)了?(?P<o>[^\\W\\d_]{2,12}?)的?(?:offer|录用通知|聘书|入职通知)", re.IGNORECASE
 ).search
+_PLANNED_HOME = LazyPattern(
+    r"(?:to )?(?:mov(?:e|ing|ed)|relocat(?:e|ing|ed)|emigrat(?:e|ing)|being (?:moved|relocated|transferred))"
+    r"(?: (?:house|home|back|over|up|down|out|away|across|in|here|permanently))*(?: from [A-Z]\w+)?"
+    r" (?:to|into) (?:(?:an?|our|my|the) (?:[a-z-]+ ){0,4}?(?:house|flat|home|place|apartment|cottage|bungalow|condo"
+    r"|studio) (?:in|near) )?"
+    r"(?P<o>(?!(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September"
+    r"|October|November|December)\b)[A-Z][\w'’-]*+(?: [A-Z][\w'’-]*+){0,2}+)"
+    r"(?! (?:for (?:the|an?)|[a-z]+ (?:office|branch|team))\b)"
+    "|(?:要|会|就)?(?:搬家?|迁|移居)(?:到|去|回)(?P<o2>[^\\W\\d_A-Za-z]{2,6}?)(?:去|住|了|生活|发展)*\\Z"
+).match
+_JOINS = LazyPattern(r"mov(?:e|ing) in\b").match
+home_in = LazyPattern(
+    r"\b(?:house|flat|home|place|apartment|cottage|bungalow|condo|studio|maisonette|mov(?:e|ing)(?: house)?) "
+    r"(?:in|to|near) "
+    r"(?P<o>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
+    r"|搬[到去](?P<o2>[^\W\d_A-Za-z]{2,6})"
+).search
+"""The place of a home that words speak of: "a flat in York"."""
+_KEYS = LazyPattern(
+    r"\b(?:keys|mov(?:e|ing)(?: in)?|completion|complete)(?: (?:is|are|day is))? (?:on|next|this|in|at) |交房", re.I
+).search
 _WORK = frozenset("works_at works_in occupation studies_at".split())
 
 
@@ -48,8 +70,8 @@ def beginning_later(said: Sequence[Claim], text: str, time: datetime) -> list[Cl
     return [replace(one, valid_from=start.day) if _is_new(one, time, start) else one for one in said]
 
 
-def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
-    """What claims say besides of a job to come: that it is a plan until its first day, and true from then on."""
+def coming(said: Sequence[Claim], text: str) -> list[Claim]:
+    """What claims say besides of a job or a home to come: that it is a plan until its first day, and true from then on."""
     found: list[Claim] = []
     for one in said:
         if one.time is None or one.negated:
@@ -60,7 +82,33 @@ def planned_jobs(said: Sequence[Claim], text: str) -> list[Claim]:
             )
         elif one.relation == "plans" and (employer := _employer(one, text)) and (start := _first_day(text, one.time)):
             found.append(replace(one, relation="works_at", object=employer, valid_from=start.day, valid_to=None))
+        elif (home := _home(one, text)) and (day := _day_of(one, text)):
+            found.append(replace(one, relation="lives_in", object=home, valid_from=day, valid_to=None))
     return found
+
+
+def _home(one: Claim, text: str) -> str:
+    """The place where someone plans to live, or bought a home that is not theirs yet; or nothing."""
+    if one.relation == "plans":
+        found = home_in(text) if _JOINS(one.object) else _PLANNED_HOME(one.object)
+    else:
+        found = home_in(one.object) if one.relation == "bought" else None
+    place = next((one for one in found.groups() if one), "") if found else ""
+    # "I'm moving to Google in March" is of a job.
+    return "" if place in ORGANISATIONS else place
+
+
+def _day_of(one: Claim, text: str) -> datetime | None:
+    """When a home begins that is planned or bought: when the plan is over, or when there are keys."""
+    if one.relation == "plans" or one.time is None:
+        return one.valid_to
+    return day_of_keys(text, one.time)
+
+
+def day_of_keys(text: str, time: datetime) -> datetime | None:
+    """The end of the day to come on which a home is handed over, or none: "keys on the 3rd"."""
+    keys = _KEYS(text)
+    return None if keys is None else timing_of(text[keys.start() :], PLAN, time).valid_to
 
 
 def _employer(plan: Claim, text: str) -> str:

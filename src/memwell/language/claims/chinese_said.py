@@ -47,6 +47,10 @@ class ChineseState(NamedTuple):
     ahead: bool = False
 
 
+_GLUTEN = ("乳糜泻", "麸质病")
+"""Illnesses of those who cannot eat it."""
+
+
 class SaidSoFar:
     """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
 
@@ -88,6 +92,8 @@ class SaidSoFar:
         if one.relation == "pet":
             self._keep_pet(one)
             return
+        if one.relation == "allergic_to" and self.text[slice(*one[1:3])] in _GLUTEN:
+            one = one._replace(object="麸质")
         last = self._same_relation(one)
         if last is not None and one.negated and one.object_start == one.object_end:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.

@@ -139,10 +139,19 @@ add("stop; quit; give", rf"(?:up )?(?:being|working as) (?:an? )?{_O}", "occupat
 add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
 
 add("be", r"(?:an? )?(?P<o>coeliac|celiac)\b", "allergic_to", anything, confidence=0.9)
+add("have", r"(?:got )?(?P<o>coeliac|celiac)\b", "allergic_to", anything, confidence=0.9)
+add(
+    "be diagnose; develop; get",
+    r"(?:with |as )?(?:an? )?(?P<o>coeliac|celiac)\b(?! test)",
+    "allergic_to",
+    anything,
+    BEGINS,
+    confidence=0.9,
+)
 
 # Love.
 add(
-    "be marry; marry; wed",
+    "be marry; marry; wed; be remarry; remarry",
     rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)",
     "married_to",
     name,

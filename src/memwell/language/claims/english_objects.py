@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import TypeAlias
 
 from memwell.language import entities
@@ -370,7 +371,8 @@ _ENDS_PHRASE = (
     "because but since when while so if though although which who whose that where after before until as for with "
     "whenever than especially even too either these due thanks cause cuz from by during without through about right "
     "now lately just then unless except plus like including back very really lol haha instead nowadays rather anymore "
-    "again btw tho rn till throughout ever always whether despite every sometimes on-and-off"
+    "again btw tho rn till throughout ever always whether despite every sometimes on-and-off apparently obviously "
+    "unfortunately sadly supposedly seemingly"
 )
 _PHRASE_END = LazyPattern(
     rf"\s+(?:{'|'.join(_ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
@@ -625,7 +627,16 @@ _SOME_OF_THEM = LazyPattern(r" (?:who|whose|that|which)\b").match  # "people who
 
 def allergens(sentence: str, start: int, end: int) -> list[Place]:
     """What one may be allergic to in earnest."""
-    return [one for one in phrases(sentence, start, end) if _in_earnest(sentence[slice(*one)].lower().split())]
+    found = (one for one in phrases(sentence, start, end) if _in_earnest(sentence[slice(*one)].lower().split()))
+    # "to cats, stayed at Jo's and couldn't breathe"
+    return list(takewhile(lambda one: not _IS_PREDICATE(sentence, *one), found))
+
+
+_IS_PREDICATE = LazyPattern(
+    r"(?:\w+n['’]t|cannot|can|could|had|got|went|was|were|am|came|took|ate|felt|ended|nearly|almost"
+    r"|[a-z]+ed (?:at|in|on|up|with"
+    r"|to|by|out|it|me|my|the|an?))\b"
+).match
 
 
 def _in_earnest(words: list[str]) -> bool:

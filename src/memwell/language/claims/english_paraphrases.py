@@ -14,6 +14,27 @@ _PLACE = (
     rf"(?: (?!I\b)[{UPPER}][\w’'&.-]*){{0,3}})"
 )
 _ME = r"(?:has |have |had |just |finally |sadly )*"
+_ALLERGEN = (
+    r"(?P<o>gluten|lactose|wheat|dairy|(?:pea|tree )?nuts|shellfish|seafood|prawns|shrimps?|crab|sesame|soya?|eggs|fish"
+    r"|milk|mustard|celery|lupin)\b"
+)
+_FOR_LIFE = (
+    r"(?:for (?:the rest of )?my (?:natural|life|days)|for life|for the rest of time|ever again|any ?more|from now on)"
+)
+_NEWS = (
+    r"\A\W*(?i:(?:well|so|and|but|yes|yay|finally|today|yesterday|this morning|last \w+|(?:good|great|big) news|guess what"
+    r"|the marriage is over|it['’]s (?:all )?(?:official|over|done|final)(?: now)?)[,.:;!…—–-]* ){0,3}"
+)
+"""What stands before news of one's own: after any other words *the divorce* may be that of whom they speak of."""
+_IS_THROUGH = (
+    r"(?:(?:['’]s|is|are|was|were|has|have|just|finally|now|all|officially|been) ){0,4}(?:final(?:i[sz]ed)?"
+    r"|official|complete"
+    r"|(?:came|come|went|gone|gotten) through|through|arrived|granted|came (?:today|yesterday|on|this|last|in the post))\b"
+)
+_OWN_HOME = (
+    r"(?:(?:my|our|the) (?:(?:new|own|first|little|tiny|very|lovely|brand) ){0,3}(?:flat|house|home|place|spot|apartment"
+    r"|studio|cottage|bungalow|maisonette|condo)(?:, (?:an? )?(?:studio|flat|apartment|house|one-bed|two-bed))?)"
+)
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.:] )?"
 PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
@@ -35,6 +56,28 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am a {o}",
         ),
         (
+            " keys",
+            rf"(?:\b(?:I|[Ww]e)(?:['’]ve)?|\A\W*)(?: ?\b(?i:just|finally|today|have|so|and)\b)* ?\b(?i:got"
+            rf"|picked up|collected"
+            rf"|have|been given) (?:the|our|my) keys (?:to|for|of) {_OWN_HOME},? (?:in|on|at) {_PLACE}"
+            r"(?! for (?:the|an?)\b)",
+            "I moved to {o}",
+        ),
+        (
+            "ffer",
+            r"\b[Oo]ffer(?:['’]s| is| was| has been| got)?(?: just| finally)? accepted (?:on|for) (?:an?|the|our|my) "
+            r"(?P<o>(?:[\w-]+ ){0,3}?(?:flat|house|home|place|apartment|cottage|bungalow|maisonette|condo) (?:in|near) "
+            rf"[{UPPER}][^,;.!?]{{2,30}})",
+            "I plan to buy a {o}",
+        ),
+        (
+            "ed in",
+            rf"\A\W*(?:(?:[Ww]e|I)(?:['’](?:m|re)| am| are) )?(?i:(?:all|finally|now"
+            rf"|officially) ){{1,2}}(?:moved|settled) in"
+            rf"(?:to)?,? (?:at|in) {_PLACE}",
+            "I moved to {o}",
+        ),
+        (
             "",
             rf"(?:\A|[.,;!] |\b(?:[Mm]y|[Oo]ur) )(?:[Nn]ew |current |little |tiny |own )*"
             rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in "
@@ -44,6 +87,18 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I live in {o}{b}",
         ),
         ("divorce", r"\b(?:[Aa]fter|[Ss]ince) (?:my|our) divorce\b(?! from)", "I am divorced"),
+        (
+            "divorce",
+            rf"(?:{_NEWS}(?i:the )?|\b(?:[Mm]y|[Oo]ur) )(?i:divorce)(?: (?:papers?|paperwork|certificate))?(?= |['’]s)"
+            rf" ?{_IS_THROUGH}",
+            "I am divorced",
+        ),
+        (
+            "decree absolute",
+            rf"(?:{_NEWS}(?i:the |our |my )?|\b(?:[Mm]y|[Oo]ur) )(?i:decree absolute) ?{_IS_THROUGH}",
+            "I am divorced",
+        ),
+        ("remarr", rf"(?P<o>{NAME})(?:['’]s| is) (?:getting remarried|remarrying)\b", "{o} is divorced"),
         (
             " me",
             rf"(?P<o>{NAME}|\b[Mm]y (?:girl|boy)friend) {_ME}(?:dumped|left|ditched|broke up with|split up with) me"
@@ -55,6 +110,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("divorce", r"\A\W*(?:After|Since) the divorce,? (?:I|we)\b", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("stopped being", r"\bI(?:['’]ve| have)?(?: \w+)? stopped being (?P<o>[^,;.!?]{3,60})", "I am no longer {o}"),
+        (
+            "c",
+            r"\b(?:accepted|admitted|enrolled|got in|got a place)\b[^;.!?]{0,60}?[ ,](?P<o>[a-z]+"
+            r"|[A-Z][a-z]+) (?:program(?:me)?"
+            r"|degree|course)\b",
+            "I am studying {o}",
+        ),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
         (
             "engagement",
@@ -136,7 +198,35 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("find me", r"\byou[^,.!?]{1,20} find me (?P<o>(?:[a-z]+ )?[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         ("bye", rf"\b(?:[Gg]ood)?[Bb]ye(?:[ -]bye)?,? {_PLACE}", "I left {o}"),
         ("plan is to", r"\b(?:[Tt]he|[Mm]y|[Oo]ur) plan is to (?P<o>[^,;.!?]{3,60})", "I plan to {o}"),
+        (
+            "employ",
+            r"\b(?:[Ff]irst|[Ss]econd|[Tt]hird) (?:day|week|month) (?:of |as )?(?:being |an? )?unemployed\b",
+            "I am unemployed",
+        ),
         # Allergies, homes.
+        (
+            "liac",
+            r"\b(?i:tests?|results?|bloods?|biops(?:y|ies)|scope)\b(?: (?:have|has))? (?:came|come|are|is) (?:back|in)\b"
+            r"[^;.!?]{0,60}\b(?:it['’]s|it is|it was) (?P<o>co?eliac)\b",
+            "I am {o}",
+        ),
+        ("gnosed", r"\bI\b[^,;.!?]{0,20} diagnosed[,:] it['’]s (?P<o>co?eliac)\b", "I am {o}"),
+        (
+            "no ",
+            rf"(?:\A\W*|[,.;:] |\b(?:so|and|means) )(?i:no)(?: more)? {_ALLERGEN}[^,;.!?]{{0,15}} {_FOR_LIFE}",
+            "I am allergic to {o}",
+        ),
+        (
+            "for me",
+            r"(?:\A\W*|[,.;:] |\b(?:so|and|means) )(?i:no)(?: more)? (?P<o>gluten|lactose) for me\b",
+            "I am allergic to {o}",
+        ),
+        (
+            "avoid",
+            rf"\bI(?:['’]ve got| have|['’]ve| need| must|['’]m supposed)(?: (?:got|had|been told|always))*(?: to)? avoid"
+            rf" (?:all |any )?{_ALLERGEN}",
+            "I am allergic to {o}",
+        ),
         (
             "allerg",
             r"(?:\A|[,.;:!] |\bbut )(?P<o>(?!(?i:it|that|this|you|he|she|they|I|so|who|which|what)\b)[A-Za-z]+"

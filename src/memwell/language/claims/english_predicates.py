@@ -493,7 +493,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
 
 _GOT_SO = LazyPattern(r" (?:really |back |rid |to know |over )*(?:into|to|rid|over)\b").match
 _FRAGMENT_IS = LazyPattern(
-    r"(?:born|based|allergic|raised|living|working|studying|from|vegan|vegetarian|married|engaged|a|huge|big"
+    r"(?:born|based|allergic|raised|living|working|studying|from|vegan|vegetarian|married|engaged|single|a|huge|big"
     r"|into|not|in)\b",
     re.IGNORECASE,
 ).match

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memwell.language.claims.english_objects import (
+    CITIES,
     KIN,
     NAME,
     NATIONALITIES,
     PETS,
+    SAME_KIN,
     SECRETS,
     THINGS,
     UPPER,
@@ -341,17 +343,21 @@ _PUT_DOWN = LazyPattern(
     r"(?=\s*(?:[.,;!]|\Z|(?:yesterday|today|last|this|on|at the vet\w*)\b))"
 ).search
 """What is said of a pet, and of a child only with more words: "put her down for a nap"."""
-_WHEN_LOST = LazyPattern(
+_WHEN = (
     r"\s*(?:[.!;]|\Z|,(?! but)|(?:last|this|yesterday|today|suddenly|recently|to (?:cancer|old age|kidney"
     r"|illness|a car)|after a)\b)"
-).match
+)
+_WHEN_LOST = LazyPattern(_WHEN).match
+_TITLES = "(?i:aunt(?:ie|y)?|uncle|gran(?:ny|dma|dpa|dad)?|nan(?:a|ny)?|grandad)"
+"""Relatives whose name follows the word for them."""
 _LOST = LazyPattern(
     r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
     r"|give|given"
-    rf"|have|had|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{ANIMALS})|(?P<kin>{KINDS}))(?:,? "
-    rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
+    rf"|have|had|bury|rehome) (?:(?:(?:our|my) (?:[a-z]+ )?|(?={_TITLES}(?: [{UPPER}]"
+    rf"|{_WHEN})))(?:(?P<animal>{ANIMALS})|(?P<kin>(?i:{KINDS})))"
+    rf"(?:,? (?P<named>{NAME}))?|(?:(?i:old|poor|little|dear) )?(?P<given>{NAME}))"
     r"(?! (?:in|at) the (?!war\b)| for (?:a|an|ten|two|five) (?:while|min|sec|hour|moment)|,? but|['’])(?P<off> (?:away"
-    r"|up|down|put (?:down|to sleep)|to (?:sleep|my|our|an?|the)))?\b"
+    rf"|up|down|put (?:down|to sleep)|to (?:sleep|my|our|an?|the|(?!Rest\b){NAME})(?![^,.;!]{{0,30}} for (?:the|an?) )))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
     r"|\A\W*(?i:(?:wee|poor|old|little|dear|sweet|darling|beloved|lovely|our|my|sadly,?|unfortunately,?|and|so|oh,?|yesterday,?"
     r"|today,?|last (?:night|week|month|year),?|this (?:morning|week),?|(?:bad|sad|terrible) news[,:]) ){0,4}"
@@ -405,17 +411,43 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     if verb in ("have", "had") and not lost["off"].startswith(" put"):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    # "We lost Rex last week" ends what was a pet, and nothing else.
-    surely = ("buried", "bury", "rehomed", "rehome", "re-homed", "lost" if _WHEN_LOST(text, lost.end()) else "")
+    # "We lost Rex last week" and "said goodbye to Rex this morning" end what was a pet, and nothing else.
+    surely = ("buried", "bury", "rehomed", "rehome", "re-homed")
+    surely += ("lost", "said", "say") if _WHEN_LOST(text, lost.end()) else ()
     if which == "given" and not lost["off"] and verb not in surely:
+        return
+    titled = which == "kin" and {"my", "our"}.isdisjoint(lost[0].lower().split())
+    if (titled or lost[which] in CITIES) and not (titled and _WHEN_LOST(text, lost.end())):
+        # "We lost Grandad at Tesco", "We said goodbye to York last week"
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return
-    relation = KIN[lost["kin"]] if lost["kin"] else "pet"
+    relation = KIN[lost["kin"].lower()] if lost["kin"] else "pet"
     place = (lost.start(), lost.start()) if which == "kin" else lost.span(which)
     if relation:
         word = lost["kin"] if which == "kin" and relation not in ("married_to", "partner") else ""
         yield RuleMatch(relation, *place, *lost.span(), object=word, negated=True, confidence=0.8)
+
+
+_BORN_TO = LazyPattern(
+    rf"(?:\b(?:I|[Ww]e)\b|(?P<who>{NAME})(?: and (?P<two>(?!I\b){NAME}))?|\b[Mm]y (?:[a-z]+ )?(?P<of>{KINDS})|\A\W*)"
+    r"(?: and (?:his|her) (?:wife|husband|partner|girlfriend))?(?:['’]ve|['’]s)?(?: has| have| just| finally| only)* ?"
+    r"(?:[Hh]ad|gave birth to|welcomed) (?:an?|our|her|his|their) (?:[a-z-]+ )??(?P<kin>boy|girl|son|daughter"
+    r"|baby)(?: boy| girl)?"
+    r"(?:,? (?:at|on|this|last|yesterday|today|in|weighing|born|\d)[^,;.!?…]{0,30}){0,3}, (?:called |named )?"
+    rf"(?={NAME}(?:[.,!;]|\Z| at \d| \d| \())"
+).search
+
+
+def _born(text: str, doubt: int) -> Iterator[RuleMatch]:
+    """A child that was born, with its name: "Kayleigh had a little girl at ten past four, Elsie May"."""
+    born = _BORN_TO(text, 0, doubt)
+    if born is None:
+        return
+    of = SAME_KIN.get(born["of"], born["of"] or "")
+    for place in name(text, born.end(), len(text)):
+        for parent in (born["who"], born["two"]) if born["two"] else (born["who"] or "",):
+            yield RuleMatch("child", *place, born.start(), place[1], parent, "" if parent else of, confidence=0.85)
 
 
 def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
@@ -425,3 +457,4 @@ def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
             for owner in (has["one"], has["two"]) if has["one"] else ("",):
                 if KIN[has["kin"]]:
                     yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], owner or "", confidence=0.85)
+    yield from _born(text, doubt)

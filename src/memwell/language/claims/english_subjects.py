@@ -47,7 +47,7 @@ from memwell.language.claims.english_predicates import (
     match_of,
 )
 from memwell.language.claims.english_sayings import has_kin, plan_place
-from memwell.language.claims.english_verbs import ING, PAST_FORM, PRESENT, THIRD
+from memwell.language.claims.english_verbs import ING, OF_A_CHILD, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import PLAN, RELATIONS, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -70,9 +70,10 @@ _ASKS_NAME = LazyPattern(r"(?:,? or\b[^?]*)?\s*(?:\?|\Z)").match
 """What stands around a name that is asked for: "Is my sister called Mia?", but not "Is my sister Mia asleep?"."""
 _CAPITAL = LazyPattern(r"[A-Z]").search
 _TITLED = LazyPattern(
-    rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
-    rf"(?=(?P<name>{NAME}))"
+    r"\b(?P<title>(?i:Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Nana|Grandad|Granddad)|Cousin) "
+    rf"(?=(?P<name>(?!Canaria\b){NAME}))"
 )
+_NOT_BEFORE_TITLES = ("my ", "ur ", "is ", "er ", "ir ", "'s ", "’s ", "an ", "he ")
 _OF_A_WORK = LazyPattern(r"Uncle (?:Vanya|Tom['’]s Cabin|Sam\b|Buck\b|Ben['’]s)|Aunt Jemima").match
 _A_WORK_BEFORE = LazyPattern(
     r"\b(?:(?:re-?)?read(?:s|ing)?|finish(?:ed|ing)|book|novel|play|film|movie|story|musical|production of|copy of"
@@ -102,6 +103,11 @@ _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
 ).match
+_AND_FAMILY = LazyPattern(
+    r",? (?:and|&|with) (?:the|her|his|their) (?:(?:two|three|four|little) )?(?:kids|children|twins|boys|girls|family|baby"
+    r"|little ones?|bairns|dogs?|cats?)(?=['’ ])"
+).match
+"""Who does what someone does, with them: "Monique and the twins moved to Columbus"."""
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 _FILLER = LazyPattern(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
@@ -142,6 +148,9 @@ def _is_no_name(word: str) -> bool:
     return word.lower() in _NO_SUBJECTS or (filler is not None and filler.end() == len(word))
 
 
+_MAY_BE_FRIENDS = frozenset(("boy", "girl"))
+
+
 def _owner(found: re.Match[str], person: Subject | None) -> Subject | None:
     """Whose relative is mentioned: the speaker's, of someone by name, or of a relative of the speaker."""
     my = found["my"].lower()
@@ -178,8 +187,8 @@ _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|like"
     r"|hate|hired by|fired "
-    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t"
-    r"|can['’]?t)\b",
+    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into"
+    r"|single(?=\s*(?:\Z|[,.!;]|(?:again|now|at \d+|since|and)\b))|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
@@ -321,6 +330,8 @@ class ClauseFinder:
                     continue
                 word = (found["kin"] or found["pet"]).lower()
                 relation = KIN[word] if found["kin"] else "pet"
+                if word in _MAY_BE_FRIENDS and not (found["adjectives"] or OF_A_CHILD(text)):
+                    relation = ""
                 for first, last in places:
                     self._kin[text[first:last]] = SAME_KIN.get(word, word)
                     self._person = nearest = Subject(name=text[first:last], relation=relation)
@@ -339,7 +350,7 @@ class ClauseFinder:
     def _titled(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People with a title ("Uncle Raj"), "a friend of mine, Zoë", and "Ann, my sister"."""
         for found in _TITLED.finditer(text):
-            if text[max(0, found.start() - 3) : found.start()].lower() in ("my ", "ur ", "is ", "er "):
+            if text[max(0, found.start() - 3) : found.start()].lower() in _NOT_BEFORE_TITLES:
                 continue
             if not (_OF_A_WORK(text, found.start()) or _A_WORK_BEFORE(text[: found.start()])):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
@@ -503,8 +514,9 @@ class ClauseFinder:
             and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40))
         ):
             # "I met Ann, nurse at …" is about Ann.
-            named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
-            return None if named else Clause(others, at, at, at, "bare")
+            last = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1]
+            # "They had a boy, DJ" names a child.
+            return None if last.istitle() or KIN.get(last) == "child" else Clause(others, at, at, at, "bare")
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
@@ -531,6 +543,9 @@ class ClauseFinder:
         one, end = self._subject(text, at)
         if one is None:
             return (), at
+        family = _AND_FAMILY(text, end) if one.name or one.relation else None
+        if family is not None and _is_verb(text, family.end()):
+            return (one,), family.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
         if (
@@ -790,7 +805,8 @@ def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict
 
 
 _PASSED = LazyPattern(
-    r" (?:away|on(?= (?:last|in|this))|peacefully|last|this (?:week|month|year|morning)|in \d{4})\b|\s*[.!]?\Z"
+    r" (?:away|on(?= (?:last|in|this))|peacefully|last|this (?:week|month|year|morning|afternoon|evening)|yesterday|today"
+    r"|in \d{4})\b|\s*[.!]?\Z"
 ).match
 _IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match

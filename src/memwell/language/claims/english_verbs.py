@@ -14,6 +14,13 @@ CONSULTED = LazyPattern(
     re.IGNORECASE,
 ).search
 """Who is seen for advice is no partner."""
+OF_A_CHILD = LazyPattern(
+    r"\b(?:school|nursery|kindergarten|class|homework|teacher|year [1-9]|grade|bedtime|pick up|custody|birth"
+    r"|born|teeth|toys"
+    r"|swimming lessons|football practice|kids?|son|daughter|(?:is|['’]s|turned|turns|just) 1?\d\b|\d months)\b|\(\d",
+    re.IGNORECASE,
+).search
+"""Words without which *my boy Devin* and *my girl Keisha* may be a friend or a partner."""
 
 _IRREGULAR = """
 be was been being; have had had having; do did done doing; go went gone going; come came come coming

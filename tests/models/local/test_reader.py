@@ -72,6 +72,26 @@ def test_what_is_read_stands_in_the_text(text: str, *, chinese: bool):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Melanie! Hope you're doing good.", "Thanks, Melanie! I really appreciate it.", "Thanks, Tom, that was great.",
+        "Good luck, Sam!", "Wow, Caroline, that's awesome!", "Happy birthday, Joan! Have a great day", "How nice, Emil.",
+        "Svetlana...", "Glad your son is okay, Melanie.", "I've named it Bheem.",
+    ],
+)  # fmt: skip
+def test_who_is_greeted_or_thanked_is_another(text: str):
+    assert not {fact for fact in read(text) if fact[1] in ("name", "child")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Hey! Grace Villanueva, nurse, raising two girls.", "Hiya, Megan from Ohio, two cats.", "Thanks, I'm Tom!"],
+)
+def test_who_introduces_themselves_has_that_name(text: str):
+    assert {fact[1] for fact in read(text)} >= {"name"}
+
+
+@pytest.mark.parametrize(
     ("text", "fact"),
     [
         ("We call Inverness home these days.", ("user", "lives_in", "Inverness", False)),

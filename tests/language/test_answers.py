@@ -37,6 +37,10 @@ def facts_read(question: str, answer: str) -> set[str]:
         ("Where did you grow up?", "Oslo", "user from Oslo"), ("What are you studying?", "Physics", "user studies Physics"),
         ("What is your email?", "a.b@example.org", "user email a.b@example.org"),
         ("Where does your sister live?", "Leeds", "user's sister lives_in Leeds"),
+        ("Any allergies?", "nah just peanuts lol, all my life", "user allergic_to peanuts"),
+        ("Where do you live?", "no, just kidding", ""),
+        ("Are you allergic to anything?", "no, only peanuts", "user allergic_to peanuts"),
+        ("你有什么过敏的吗？", "没有，就花生", "user allergic_to 花生"),
         ("你住在哪里？", "成都", "user lives_in 成都"), ("你现在住哪儿？", "上海，住了五年了", "user lives_in 上海"),
         ("你好！你多大了？", "28", "user age 28"), ("你多大了？", "28岁", "user age 28"),
         ("请问你叫什么名字？", "王芳", "user name 王芳"), ("你是做什么工作的？", "护士", "user occupation 护士"),
@@ -54,6 +58,13 @@ def facts_read(question: str, answer: str) -> set[str]:
 )  # fmt: skip
 def test_an_answer_states_what_was_asked_for(question: str, answer: str, fact: str):
     assert facts_read(question, answer) == ({fact} if fact else set())
+
+
+def test_an_answer_that_denies_first_states_the_rest():
+    assert facts_read("Do you have any pets?", "nah just a turtle lol, Sheldon") == {
+        "user pet Sheldon",
+        "Sheldon kind turtle",
+    }
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,32 @@ BOTH_TRUE = [
     ("我的手机是荣耀90。", "手机换了块屏幕。", "我的手机是什么？"),
     ("I live in Porto.", "We're in Seville until Tuesday.", "Where do I live?"),
     ("我住在福州。", "这周借住在莆田朋友家。", "我住在哪里？"),
+    ("my aunt Renee is an ER nurse", "aunt Renee's on shift tonight", "What does my aunt do?"),
+    ("Dana's a physio at the Royal", "Dana came round for tea last night and beat me at chess", "What does Dana do?"),
+    ("My friend Tony is a stonemason", "Tony fell in the canal", "What does Tony do?"),
+    ("met a fella at the canal cleanup. Tony. He's a stonemason, makes me laugh",
+     "Tony's taken me to his sister's in Haworth for sunday dinner, so that's official then", "What does Tony do?"),
+    ("我朋友小李是木匠。", "小李昨天请我吃了顿饭。", "小李是做什么的？"),
+    ("我哥是货车司机。", "我哥上周拿了公司的安全奖。", "我哥是做什么的？"),
+    ("met this girl at the library, Imani. she's studying to be a speech therapist",
+     "moving in with Imani next month, she got a place in Beavercreek", "What is Imani studying?"),
+    ("Leo is doing law at Leeds", "Leo has a new flat in Headingley", "What is Leo studying?"),
+    ("小雅在学法律。", "小雅搬到了苏州。", "小雅在学什么？"),
+    ("she's here!! Kayleigh had a little girl at ten past four, 7lb 2, Elsie May",
+     "Kayleigh's going back to work in June so I'm having Elsie Mondays and Wednesdays", "When was Elsie born?"),
+    ("Jess had a baby boy on Tuesday, Noah", "Jess is back at the bank from March and Noah goes to nursery",
+     "When was Noah born?"),
+    ("我妹上周二生了个儿子，叫小满。", "我妹下个月回去上班，小满由我妈带。", "小满是什么时候生的？"),
+    ("got accepted to Sinclair, nursing program starts in August", "first day of nursing school",
+     "What school do I go to?"),
+    ("I start at Tesco on Monday", "first day at work done, my feet hurt", "Where do I work?"),
+    ("我被浙大录取了，学法律。", "今天法律系第一天上课。", "我在哪里上学？"),
+    ("me and Imani official as of last night", "turned 28 today, Imani got me a jersey",
+     "Who was I dating before Imani?"),
+    ("got a PCA job at Kettering Health, night shift",
+     "my supervisor said \"you work at the front desk now\" lol I'm like ma'am I do not", "Where do I work?"),
+    ("I work at Ford", "My mum told everyone \"she works at Tesla now\", I don't", "Where do I work?"),
+    ("我在医院上班。", "主管说“你以后在前台上班”，我说我才不去。", "我在哪里上班？"),
 ]  # fmt: skip
 
 
@@ -171,6 +197,31 @@ BOTH_TRUE = [
 def test_what_both_stays_true_is_not_called_outdated(memory: Memory, older: str, newer: str, question: str):
     told(memory, older, newer)
     assert not any(hit.superseded_by for hit in memory.recall(question))
+
+
+def test_a_quote_that_is_denied_stands_below_what_it_speaks_of(bench: Bench):
+    memory = bench.memory()
+    first, _ = told(memory, "got a PCA job at Kettering Health", 'my supervisor said "you work here now", I do not')
+    assert memory.recall("Where do I work?", limit=1)[0].id == first
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "first"),
+    [
+        ("Mom's having knee surgery on June 12", "they pushed mom's surgery to the 26th", "When was mom's surgery?", 1),
+        ("booked Tenerife for me and Sue in June", "Tenerife's off, Sue's hip's not up to flying",
+         "Where did Sue and I go on holiday?", 1),
+        ("The wedding is on 4 May", "The wedding got postponed to September", "When was the wedding?", 1),
+        ("婚礼定在五月四号", "婚礼推迟到九月了", "去年的婚礼是哪天办的？", 1),
+        ("订了六月去三亚的机票", "三亚不去了，我爸要做手术", "我去年六月去了哪里？", 1),
+        ("I was a member of the gym", "I cancelled the gym", "Where was I a member?", 0),
+    ],
+)  # fmt: skip
+def test_what_was_put_off_or_called_off_never_was(bench: Bench, older: str, newer: str, question: str, first: int):
+    memory = bench.memory()
+    ids = told(memory, older, newer)
+    hit = memory.recall(question, limit=1)[0]
+    assert (hit.id, bool(hit.superseded_by)) == (ids[first], not first)
 
 
 @pytest.mark.parametrize(
@@ -522,6 +573,7 @@ def test_before_what_is_asked_for_decides_which_of_the_former(bench: Bench):
         ("I moved to Paris.", "Just kidding!", "Where do I live?", False),
         ("I bought a Ferrari.", "Kidding! It's a second-hand Skoda.", "What car did I buy?", True),
         ("My sister's flat is number 14.", "No wait, it's number 41.", "What number is my sister's flat?", True),
+        ("Sue's got a date for her hip op, 14th Feb", "sorry no, 21st Feb", "When is Sue's operation?", True),
         ("我住在杭州。", "不对，是苏州。", "我住在哪里？", True),
         ("我在腾讯上班。", "更正一下，是阿里。", "我在哪家公司上班？", True),
         ("我买了一辆法拉利。", "逗你玩的。", "我买了什么车？", False),
@@ -744,6 +796,15 @@ def test_nothing_is_outdated_where_all_is_true_at_once(bench: Bench, said: dict[
         ("我住在成都，周末去哪玩？", "我搬到深圳了", "我住在哪里？"),
         ("我住在成都", "我搬到深圳了，周末去哪玩？", "我住在哪里？"),
         ("My girlfriend Jo loves tulips, where can I buy some?", "Jo and I broke up.", "Do I have a girlfriend?"),
+        ("My brother is a chef", "My brother drives a cab now", "What does my brother do?"),
+        ("Dad is a postman", "Dad hung up his mailbag for good", "What does Dad do?"),
+        ("小雅在学法律", "小雅毕业了", "小雅在学什么？"),
+        ("I'm dating Tasha", "me and Imani official as of last night", "Who's my girlfriend?"),
+        (
+            "Swimming Sunday mornings at Castleton baths with Sue",
+            "still swimming though, Todmorden pool now, Tuesdays",
+            "Where do I swim?",
+        ),
     ],
 )
 def test_what_has_one_value_gets_another(bench: Bench, older: str, newer: str, question: str):
@@ -945,6 +1006,24 @@ def test_what_is_true_of_another_is_hardly_relevant(bench: Bench, said: str, que
     assert max(hit.relevance for hit in memory.recall(question)) < 0.1
 
 
+@pytest.mark.parametrize(
+    ("said", "question", "answers"),
+    [
+        ("my number is 937 555 0148", "What's my phone number?", True),
+        ("my number is 937 555 0148", "What's my old number?", True),
+        ("my number is 937 555 0148", "What's my passport number?", False),
+        ("my number is 937 555 0148", "What's my social security number?", False),
+        ("我的电话是13800138000", "我的手机号是多少？", True),
+        ("我的电话是13800138000", "我的护照号是多少？", False),
+    ],
+)
+def test_the_number_of_a_phone_is_no_other_number(bench: Bench, said: str, question: str, answers: bool):
+    memory = bench.memory()
+    memory.remember([said, *BETWEEN], time=day(0), speaker="user")
+    memory.flush()
+    assert (memory.recall(question, limit=1)[0].relevance >= 0.005) is answers
+
+
 def test_what_is_said_of_ones_people_together_is_of_each(bench: Bench):
     memory = bench.memory()
     memory.remember("我爸妈住在绵阳", time=day(0), speaker="user")
@@ -963,6 +1042,62 @@ def test_what_is_over_by_the_facts_stands_below_what_ended_it(bench: Bench):
     bench.now = day(120)
     first, second = memory.recall("Do we still have a dog?", limit=2)
     assert (first.id, second.id, second.superseded_by) == (over, dog, over)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "first"),
+    [
+        ("my grandma Loretta turned 80 today", "grandma passed this morning", "Is my grandmother still alive?", 1),
+        ("I've got a labrador called Biscuit", "we had Biscuit put to sleep", "Do I have a dog?", 1),
+        ("I've got a labrador called Biscuit", "we had Biscuit put to sleep", "What breed is Biscuit?", 0),
+        ("我养了一只柯基叫豆豆", "豆豆上周去世了", "我还有狗吗？", 1),
+    ],
+)
+def test_what_is_over_is_flagged_by_recall_and_in_the_prompt(
+    bench: Bench, older: str, newer: str, question: str, first: int
+):
+    memory = bench.memory()
+    ids = told(memory, older, newer)
+    bench.now = day(60)
+    hits = memory.recall(question)
+    assert hits[0].id == ids[first]
+    assert {hit.id: hit.superseded_by for hit in hits if "superseded" in hit.flags} == {ids[0]: ids[1]}
+    assert assemble(question, budget=2000, recaller=memory).messages[0].text.count("OUTDATED") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "over"),
+    [
+        ("I'm going to Rome next week", "What about Rome?", True),
+        ("我下周去罗马", "罗马怎么样？", True),
+        (
+            "Kayleigh's going back to work next week so I'm having Elsie Mondays and Wednesdays",
+            "Which days do I have Elsie?",
+            False,
+        ),
+        (
+            "moving in with Imani next month, she got a place in Beavercreek",
+            "Where does Imani live?",
+            False,
+        ),
+        ("我下周去罗马，猫放在幸福路的宠物店寄养", "我的猫在哪里寄养？", False),
+    ],
+)
+def test_a_memory_is_over_with_a_plan_if_it_says_nothing_else(bench: Bench, said: str, question: str, over: bool):
+    memory = bench.memory()
+    memory.remember([said, *BETWEEN], time=day(0), speaker="user")
+    memory.flush()
+    bench.now = day(120)
+    hit = memory.recall(question, limit=1)[0]
+    assert (hit.text, "superseded" in hit.flags, hit.superseded_by) == (said, over, "")
+
+
+def test_a_plan_that_replaced_something_is_what_is_known_when_its_day_is_past(bench: Bench):
+    memory = bench.memory()
+    first, second = told(memory, "I live in Leeds", "I'm moving to Bristol at the end of the month")
+    bench.now = day(120)
+    hits = [(hit.id, hit.superseded_by, hit.flags) for hit in memory.recall("Where do I live?", limit=2)]
+    assert hits == [(second, "", ()), (first, second, ("superseded",))]
 
 
 def test_who_moves_is_still_with_whom_they_were(bench: Bench):

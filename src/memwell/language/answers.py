@@ -44,11 +44,12 @@ _CHINESE = {
 }  # fmt: skip
 
 _LEAD = LazyPattern(
-    r"\W*(?:(?:oh|ah|u[hm]+|er+m?|hm+|well|yes|yeah|yep|yup|sure|so|hi|hey|hello|currently|right now|these days"
+    r"\W*(?:(?:no|nah|nope|naw|not really)\b[\s,.!]*(?=(?:just|only)\b(?! (?:kid|jok|mess|say|teas|pull)))"
+    r"|(?:oh|ah|u[hm]+|er+m?|hm+|well|yes|yeah|yep|yup|sure|so|hi|hey|hello|currently|right now|these days"
     r"|mostly|mainly"
     r"|just|only|it['’]s|it is|that['’]s|that would be|(?:I|we)['’](?:m|re)(?= (?:in|at|from|based|called)\b)"
     r"|based|called)\b"
-    r"[\s,.!:…]*)+|(?:[哦噢啊嗯呃哈]+|有的?|就是|是的?|现在|目前|我?在(?=.))[，,。！!：:…\s]*",
+    r"[\s,.!:…]*)+|(?:[哦噢啊嗯呃哈]+|没有?[，,]?(?:就|只)(?:[有养]了?)?|有的?|就是|是的?|现在|目前|我?在(?=.))[，,。！!：:…\s]*",
     re.IGNORECASE,
 ).match
 _LINK = LazyPattern(r"(?:in|at|from|to|on|for|with|an?|the|near|outside|called)\s", re.IGNORECASE).match
@@ -63,8 +64,10 @@ _NO_ANSWER = LazyPattern(
     re.IGNORECASE,
 ).match
 _HEDGED = LazyPattern(
-    r"\s+(?:mostly|mainly|usually|really|actually|probably|I (?:think|guess|suppose))\s*\Z", re.IGNORECASE
+    r"\s+(?:mostly|mainly|usually|really|actually|probably|I (?:think|guess|suppose)|lol|lmao|haha\w*)\s*\Z",
+    re.IGNORECASE,
 ).sub
+_LAUGHS = LazyPattern(r"\A\s*(?:lol|lmao|haha\w*|哈哈+)(?!\w)", re.IGNORECASE).sub
 _CLAUSE = LazyPattern(r"(?:[^,.;:!?(，。；：！？（\n—–]|[.:](?=\w))+").match
 _SENTENCE = LazyPattern(r"[^，,。]*?我?在(?=.).+(?:[做当干搞读念任]|工作|上班|从事|负责)").match
 """What has a verb of its own, and is read as it is: 我在一家医院当护士."""
@@ -112,7 +115,7 @@ def answer_as_statement(question: str, text: str) -> BareAnswer | None:
         return None
     first, last = found
     value = _HEDGED("", text[first:last]).rstrip()
-    rest = text[first + len(value) :]
+    rest = _LAUGHS("", text[first + len(value) :])
     said = len(text) - len(rest)
     if _HAN(question) or (_HAN(value) and asked.subject == USER):
         framed = _in_chinese(asked, value)

@@ -390,6 +390,26 @@ def fact_question(question: str) -> FactQuestion | None:
     return None
 
 
+@lru_cache(256)
+def number_asked(question: str) -> frozenset[str]:
+    """Of what a question asks the number, if not of a phone: *passport* in "What is my passport number?"."""
+    found = _NUMBER_OF(question)
+    if found is None:
+        return frozenset()
+    words = frozenset((found[1] or found[2]).lower().split())
+    return words if words.isdisjoint(_OF_A_PHONE) else frozenset()
+
+
+_NUMBER_OF = LazyPattern(
+    r"\b(?:my|our) ((?:[a-z]+ ){1,3})number\b|[我咱]们?家?的?([^\W\x00-\x7f]{2,4}?)的?(?:号码|号)是?(?:多少|什么|几)",
+    re.I,
+    needs=("number", "号"),
+).search
+_OF_A_PHONE = frozenset(
+    "phone telephone mobile cell contact old new current former work home 电话 手机 旧 新 联系".split()
+)
+
+
 def _bare(question: str) -> str:
     """The question in plain order of words: without courtesies, and without words for now or before."""
     text = " ".join(POLITE.sub(" ", question).split()).strip(" ,.!?，。！？~～…")

@@ -387,7 +387,7 @@ def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 _RETRACTS = LazyPattern(
-    r"\W*(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b", re.IGNORECASE, needs=("wait", "sorry")
+    r"(?i)\W*(?:(?:no,? wait|wait,? no|(?:no,? )?sorry,? i mean?t?)\b|(?:sorry,? no|no,? sorry)(?= ?[,.!;:…]| \d))"
 ).match
 _CORRECTS = LazyPattern(
     r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
@@ -579,8 +579,8 @@ _EN_ENDS = _en(
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
-    r"(?:also|too|as well|in addition|besides|additionally|(?<!to )another|a second|both|still|(?:as|like) i said|in case|"
-    r"as (?:always|usual|before))\b",
+    r"(?:also|too|as well|in addition|besides|additionally|(?<!to )another|a second|both|still(?!.*\bnow\b)"
+    r"|(?:as|like) i said|in case|as (?:always|usual|before))\b",
 )
 _EN_PAST = _en(
     "used as when back in ago first before once formerly previously grew time those",
@@ -658,8 +658,9 @@ _EN_TOPICS = {
     ),
     "love": _en(
         "dating seeing engaged married divorced broke split separated widowed relationship single girlfriend boyfriend "
-        "girlfriend's boyfriend's",
-        r"(?:dating|seeing someone|engaged|married|divorced|broke up|split up|separated|widowed|in a relationship)\b",
+        "girlfriend's boyfriend's official together",
+        r"(?:been together|and \w+ (?:are |went )?official|we(?:'re| are) official|dating|seeing someone|engaged|married"
+        r"|divorced|broke up|split up|separated|widowed|in a relationship)\b",
         r"(?:i'm|am|is|are) single\b", r"(?:girl|boy)friend(?:'s name)? is\b", r"have a (?:girl|boy)friend\b",
     ),
     "age": _en("years turned i'm am is", r"\d+ years old\b", r"turned \d+\b", r"(?:i'm|i am|is) \d\d(?: now)?[.!]?\Z"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from types import NoneType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -24,8 +25,10 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.answers import may_answer
 from memwell.language.asking import is_question, separate_questions
+from memwell.language.claims import claims
 from memwell.language.fact_questions import fact_question, relations_with
-from memwell.language.updates import takes_back
+from memwell.language.patterns import LazyPattern
+from memwell.language.updates import LONGEST, statement, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
@@ -39,6 +42,7 @@ from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.stating import stating
 from memwell.longterm.superseding import (
     COMPARED,
+    LEAST_RELEVANCE,
     POOL,
     SUPERSEDED,
     ComparedHit,
@@ -53,6 +57,7 @@ from memwell.longterm.superseding import (
     speaks_for,
     states_asked,
     states_of_another,
+    states_other_number,
 )
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.uses import all_uses, counted_traits, uses_of
@@ -73,11 +78,19 @@ _STATES_ASKED = 0.9
 """The least relevance of what states a fact that is asked for. Of 154 such hits in ``benchmarks/recall``, 153 answer."""
 _OF_ANOTHER = 0.1
 """The part of its relevance that is left to what states the fact that is asked for of someone else."""
+_OTHER_NUMBER = 0.03
+"""The same of the number of a phone, where that of something else is asked for: these have but the one word in common."""
 _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
-
+_SAYS_MORE = 2
+"""From so many words on, or with a name, what stands beside the facts of a memory says something of its own."""
+_NAMES = re.compile(r"[a-z] [A-Z][a-z]").search
+_RECURS = LazyPattern(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|every|each|weekly|daily)\b|每[天周个隔]|每?逢",
+    re.IGNORECASE,
+).search
 
 _looking: ContextVar[bool] = ContextVar("memwell_looking", default=False)
 
@@ -279,10 +292,7 @@ class RecallingMemory(MemoryBase):
         question = ParsedQuery.of(
             query, now=moment.timestamp(), vector=asked.towards_answers, shared_from=asked.shared_from
         ).understood(held.snapshot)
-        late = None
-        if asked.tokens is not None and asked.embedder is not None:
-            store = TokenStore(self.indexer.view.kv, self._inner)
-            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens, held.snapshot.ids.__getitem__)
+        late = self._late(held, asked)
         weighed = weights or self.weights or default_weights()
         pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         allowed = held.allowed(wanted, moment)
@@ -303,7 +313,9 @@ class RecallingMemory(MemoryBase):
         judged = relevances(held.snapshot, question, found, said, weighed, asked.model, late)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
         known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
-        over = {} if historic else _over(held, self._known_facts(), query, moment, found, memories, wanted, allowed)
+        over = _Over()
+        if not historic:
+            over = _over(held, self._known_facts(), query, moment, found, memories, relevant, wanted, allowed)
         order, whole = _superseded(
             held, asked, query, found, memories, relevant, over, wanted, allowed, known, self.reranker is not None
         )
@@ -319,8 +331,14 @@ class RecallingMemory(MemoryBase):
             hits = [_raised(hit, share) for hit, share in in_order(judged, order)]
         if diversity > 0.0:
             hits = _diversified(held.snapshot, hits, diversity)
-        hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
+        hits = [_flagged(hit, whole[hit.id]) if hit.id in whole else hit for hit in hits[:limit]]
         return hits if late is None else _with_matches(held.snapshot, late, hits)
+
+    def _late(self, held: HeldSnapshot, asked: QueryVector) -> LateInteraction | None:
+        if asked.tokens is None or asked.embedder is None:
+            return None
+        store = TokenStore(self.indexer.view.kv, self._inner)
+        return LateInteraction(asked.embedder, asked.tokens, store, held.tokens, held.snapshot.ids.__getitem__)
 
     def _stating(
         self,
@@ -542,7 +560,7 @@ def _superseded(
     found: list[Ranked],
     memories: dict[str, tuple[Record, Traits]],
     relevant: dict[str, float],
-    over: Mapping[str, Ranked],
+    over: _Over,
     wanted: Filter | None,
     allowed: Flags | None,
     known: Sequence[str],
@@ -553,7 +571,7 @@ def _superseded(
     Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others and of what
     states a fact that is asked for, in whichever words.
     """
-    taken_back = {**over, **_taken_back(held, found, memories, wanted, allowed)}
+    taken_back = {**over.asked, **_taken_back(held, found, memories, wanted, allowed)}
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
     fact = fact_question(query)
     names = frozenset[str]() if fact is None else names_asked(compared, fact)
@@ -563,15 +581,29 @@ def _superseded(
             compared[at] = one._replace(relevance=relevant[one.id])
         elif fact is not None and one.id not in known and states_of_another(one, fact, names):
             relevant[one.id] *= _OF_ANOTHER
+        elif states_other_number(one, query):
+            relevant[one.id] *= _OTHER_NUMBER
     replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
+    # A plan in whose place nothing came is what is known best, also when its day is past.
+    newest = {some[-1].id for some in replaced.values()}
+    whole = {older: by for older, by in over.whole.items() if by or older not in newest} | whole
     # Whose a statement is, a reranker can read; what is outdated, it cannot.
     order = precedence(query, meant, by_id, own_first=not reranks, known=known)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole
+
+
+class _Over(NamedTuple):
+    """Memories that are over by the facts."""
+
+    asked: Mapping[str, Ranked] = {}
+    """Those of which all, or what is asked for, was ended by another memory, with that one."""
+    whole: Mapping[str, str] = {}
+    """Those of which all is over, with the id of what ended it, which is empty where only its day is past."""
 
 
 def _over(
@@ -581,30 +613,47 @@ def _over(
     moment: datetime,
     found: Sequence[Ranked],
     memories: dict[str, tuple[Record, Traits]],
+    relevant: Mapping[str, float],
     wanted: Filter | None,
     allowed: Flags | None,
-) -> dict[str, Ranked]:
-    """What states a fact that is asked for and is over by the facts, among the best hits, with what ended it.
+) -> _Over:
+    """What is over by the facts among the hits, with what ended it.
 
     That is added to the memories: "Taffy had to be put down" resembles no question for a dog.
     """
+    # Facts are read from the store, so that those of strangers would cost more than all else here.
+    ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE]
+    ended = facts.ended_by(ids, as_of=moment) if ids else {}
+    ended = {id_: by for id_, by in ended.items() if _says_no_more(memories[id_][0], is_past=not by)}
     fact = fact_question(query)
-    if fact is None:
-        return {}
-    relations = fact.relations or relations_with(fact.called)
-    said = {one.id: memories[one.id][1].stated or () for one in found[:POOL]}
-    asked = [id_ for id_, some in said.items() if any(one.relation in relations for one in some)]
-    ended = facts.ended_by(asked, as_of=moment, relations=relations) if asked else {}
-    rows = {by: row for by in ended.values() if (row := held.snapshot.ids.get(by)) is not None}
+    relations = () if fact is None else fact.relations or relations_with(fact.called)
+    best = [one.id for one in found[:POOL]]
+    asked = [id_ for id_ in best if any(fact.relation in relations for fact in memories[id_][1].stated or ())]
+    by_asked = {**ended, **(facts.ended_by(asked, as_of=moment, relations=relations) if asked else {})}
+    rows = {by: row for by in by_asked.values() if (row := held.snapshot.ids.get(by)) is not None}
     rows = {by: row for by, row in rows.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
     memories |= held.memories([by for by in rows if by not in memories], wanted)
     ranked = {one.id: one for one in found}
-    return {
+    found_by = {
         older: ranked.get(by) or Ranked(by, rows[by], [], (), [])
-        for older, by in ended.items()
+        for older, by in by_asked.items()
         # What was said once more is a later memory than what once ended it.
         if by in rows and by in memories and _order(memories[by][0]) > _order(memories[older][0])
     }
+    whole = {older: by for older, by in ended.items() if not by or older in found_by}
+    return _Over({older: found_by[older] for older in best if older in found_by}, whole)
+
+
+def _says_no_more(record: Record, *, is_past: bool) -> bool:
+    """Whether a memory says nothing besides its facts; where these are past, nothing either that recurs."""
+    if is_past and _RECURS(record.text):
+        return False
+    rest, end = "", 0
+    for one in sorted(claims(record.text, time=record.time), key=lambda claim: claim.start):
+        rest, end = f"{rest} {record.text[end : one.start]}", max(end, one.end)
+    # Facts that an answer states are not read without its question.
+    rest = f"{rest} {record.text[end:]}"
+    return not end or not (len(rest) > LONGEST or _NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
 
 
 def _order(record: Record) -> tuple[datetime, str]:
@@ -734,7 +783,7 @@ def _raised(hit: Recalled, share: float) -> Recalled:
 
 
 def _flagged(hit: Recalled, superseded_by: str) -> Recalled:
-    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by) if superseded_by else hit
+    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by)
 
 
 def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:

@@ -38,7 +38,8 @@ from memwell.language.claims.stated import (
     states_allergy,
     states_another,
 )
-from memwell.language.fact_questions import FactQuestion, fact_question, is_called, relations_with
+from memwell.language.fact_questions import FactQuestion, fact_question, is_called, number_asked, relations_with
+from memwell.language.occasions import denies_what_it_quotes, leaves_as_it_is, never_was, tells_of_birth
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.subjects import EN_KIN, KIN, ZH_KIN, is_pastime, may_be_one, stays_after_death, tells_of_death
 from memwell.language.updates import (
@@ -76,7 +77,7 @@ _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
 _ACROSS = 0.7
 """The same where the question is in another language than the memories: all are less alike to it."""
-_LEAST_RELEVANCE = 1e-3
+LEAST_RELEVANCE: Final = 1e-3
 """A less relevant hit is of no use anyway, outdated or not."""
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
@@ -191,7 +192,7 @@ def _may_supersede(candidates: Sequence[ComparedHit]) -> list[tuple[int, int]]:
 
     The first must be short enough to say one thing, and ask nothing or state facts. Most texts are too long, or ask.
     """
-    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= LEAST_RELEVANCE]
     best = [at for at in best if _may_hold(candidates[at])]
     short = (
         [(at, one.order, one.traits) for at, one in enumerate(candidates) if len(one.text) <= LONGEST] if best else []
@@ -212,7 +213,7 @@ def _may_matter(
     And those of which one replaces or denies a value of the other: "Home is Bath now" need not be like "I'm based in Hull".
     """
     order = np.argsort(sorted(range(len(candidates)), key=lambda place: candidates[place].order))
-    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= _LEAST_RELEVANCE]
+    best = [at for at, one in enumerate(candidates[:COMPARED]) if one.relevance >= LEAST_RELEVANCE]
     if vectors is None:
         alike = np.array([[one.relevance for one in candidates]] * len(candidates))
     else:
@@ -372,7 +373,7 @@ def _likenesses(vectors: ComparedVectors | None, older: Places, newer: Places) -
 
 
 def _log_odds(candidates: Sequence[ComparedHit]) -> list[float]:
-    chances = np.clip([one.relevance for one in candidates], _LEAST_RELEVANCE, 1.0 - _LEAST_RELEVANCE)
+    chances = np.clip([one.relevance for one in candidates], LEAST_RELEVANCE, 1.0 - LEAST_RELEVANCE)
     return np.log(chances / (1.0 - chances)).tolist()
 
 
@@ -421,6 +422,8 @@ def _is_comparable(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if not _may_hold(older):
         return False
+    if denies_what_it_quotes(newer.text):
+        return False
     # What a text states besides a question is read with its facts alone.
     if _also_asks(newer.text) or _also_asks(older.text):
         now, before = ((bool(han_share(one.text)), _stated_facts(one)) for one in (newer, older))
@@ -441,7 +444,7 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
     if is_other_value(now, before):
         # Whom they are of is read with the facts.
         return not is_about_another_thing(later, earlier)
-    if cannot_change(before) and not corrects_earlier(later.stated):
+    if (cannot_change(before) or tells_of_birth(earlier.stated)) and not corrects_earlier(later.stated):
         return False
     if before and not now and _says_same(later, before):
         return False
@@ -449,7 +452,9 @@ def _is_about_same(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if (outlasts_events(before) or is_pastime(earlier.stated)) and _is_one_event(later, earlier):
         return False
-    if corrects_another(now, before) and corrects_earlier(later.stated):
+    if (corrects_another(now, before) and corrects_earlier(later.stated)) or leaves_as_it_is(
+        later, now, earlier, before
+    ):
         return False
     if changes_another(later.stated, now, before) or _keeps_name(newer, older):
         return False
@@ -796,10 +801,10 @@ def precedence(
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
     The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
-    a question in the past tense means is left open, except that what was wrong was wrong in the past as well. With
-    ``own_first``, where a question asks for the speaker's own, that stands before what is true of another. A jest stands
-    before what says only that it was one. Talk of several lines looks for what resembles it: there the order stays.
-    ``known`` are the hits that state what is asked for by the facts.
+    a question in the past tense means is left open, except that what was wrong was wrong in the past as well, and that what
+    was put off or called off never was. With ``own_first``, where a question asks for the speaker's own, that stands
+    before what is true of another. A jest stands before what says only that it was one. Talk of several lines looks for
+    what resembles it: there the order stays. ``known`` are the hits that state what is asked for by the facts.
     """
     if "\n" in query.strip():
         return {}
@@ -815,9 +820,13 @@ def precedence(
     if former:
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
-        return {older: newer for older, newer in order.items() if corrects_earlier(hits[newer[0].id].text)}
+        return {older: newer for older, newer in order.items() if _never_was(hits[older].text, hits[newer[0].id].text)}
     own = _own_first(query, hits, replaced, known, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
+
+
+def _never_was(older: str, newer: str) -> bool:
+    return corrects_earlier(newer) or never_was(newer, older)
 
 
 def _own_first(
@@ -865,7 +874,7 @@ _CLAUSE_END = re.compile("[?？,，]")
 
 
 def _tells_of_change(hit: ComparedHit) -> bool:
-    return not CHANGE.isdisjoint(statement(hit.text).cues)
+    return not (CHANGE.isdisjoint(statement(hit.text).cues) or denies_what_it_quotes(hit.text))
 
 
 def states_asked(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
@@ -883,6 +892,16 @@ def states_of_another(hit: ComparedHit, asked: FactQuestion, names: Collection[s
         whom = EN_KIN.get(asked.kin) or ZH_KIN.get(asked.kin, asked.kin)
         return bool(said) and _is_of_another(hit, whom, "")
     return bool(said) and all(one.subject != (hit.traits.speaker.strip().lower() or USER) for one in said)
+
+
+def states_other_number(hit: ComparedHit, query: str) -> bool:
+    """Whether a hit states the number of a phone, where a question asks for that of something which it does not name."""
+    kinds, said = number_asked(query), hit.text.lower()
+    return (
+        bool(kinds)
+        and any(one.relation == "phone" for one in _stated_facts(hit))
+        and not any(kind in said for kind in kinds)
+    )
 
 
 def names_asked(hits: Iterable[ComparedHit], asked: FactQuestion) -> frozenset[str]:

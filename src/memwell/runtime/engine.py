@@ -35,7 +35,6 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import SnapshotFigures, Snapshots
 from memwell.longterm.statements import name_key
-from memwell.longterm.superseding import SUPERSEDED
 from memwell.longterm.uses import all_uses
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
@@ -523,13 +522,8 @@ class _RecallerAt(NamedTuple):
     trust: str | Iterable[str] | None
 
     def recall(self, query: str, *, limit: int) -> list[Recalled]:
-        """The memories that answer the query best; also what was ended by one that is no hit is called outdated."""
-        found = self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
-        ended = self.memory.facts.ended_by([one.id for one in found if SUPERSEDED not in one.flags], as_of=self.now)
-        hits = [
-            one if (by := ended.get(one.id)) is None else replace(one, flags=(*one.flags, SUPERSEDED), superseded_by=by)
-            for one in found
-        ]
+        """The memories that answer the query best, a bare answer with its question."""
+        hits = self.memory.recall(query, limit=limit, now=self.now, trust=self.trust)
         return hits if self.trust is not None else self._with_questions(hits)
 
     def _with_questions(self, found: list[Recalled]) -> list[Recalled]:

@@ -450,9 +450,17 @@ class Facts:
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
     def ended_by(
-        self, records: Sequence[str], *, as_of: datetime, relations: Collection[str] | None = None
+        self,
+        records: Sequence[str],
+        *,
+        as_of: datetime,
+        relations: Collection[str] | None = None,
+        silent: set[str] | None = None,
     ) -> dict[str, str]:
-        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past."""
+        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past.
+
+        Those in ``silent`` are passed over, and those that state nothing are added to it.
+        """
 
         @cache
         def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
@@ -460,8 +468,10 @@ class Facts:
             group = self._statements.group(question)
             return timeline(group), group
 
-        made = self._statements.of_records(records).items()
-        ends = {record: _end_of(_by_relations(some, relations), read, as_of) for record, some in made}
+        silent = set() if silent is None else silent
+        made = self._statements.of_records([one for one in records if one not in silent])
+        silent.update(record for record, some in made.items() if not some)
+        ends = {record: _end_of(_by_relations(some, relations), read, as_of) for record, some in made.items()}
         return {record: by for record, by in ends.items() if by is not None}
 
     def names_of(self, subject: str) -> list[str]:

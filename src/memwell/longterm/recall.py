@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from itertools import islice
 from types import NoneType
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -84,6 +84,7 @@ _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # Where facts stand in a text does not hang on when it was said.
 _SAYS_MORE = 2
 """From so many words on, or with a name, what stands beside the facts of a memory says something of its own."""
 _NAMES = re.compile(r"[a-z] [A-Z][a-z]").search
@@ -622,9 +623,9 @@ def _over(
     That is added to the memories: "Taffy had to be put down" resembles no question for a dog.
     """
     # Facts are read from the store, so that those of strangers would cost more than all else here.
-    ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE]
-    ended = facts.ended_by(ids, as_of=moment) if ids else {}
-    ended = {id_: by for id_, by in ended.items() if _says_no_more(memories[id_][0], is_past=not by)}
+    ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE and one.id not in held.silent]
+    ended = facts.ended_by(ids, as_of=moment, silent=held.silent) if ids else {}
+    ended = {id_: by for id_, by in ended.items() if _says_no_more(memories[id_][0].text, is_past=not by)}
     fact = fact_question(query)
     relations = () if fact is None else fact.relations or relations_with(fact.called)
     best = [one.id for one in found[:POOL]]
@@ -644,15 +645,16 @@ def _over(
     return _Over({older: found_by[older] for older in best if older in found_by}, whole)
 
 
-def _says_no_more(record: Record, *, is_past: bool) -> bool:
-    """Whether a memory says nothing besides its facts; where these are past, nothing either that recurs."""
-    if is_past and _RECURS(record.text):
+@lru_cache(1024)
+def _says_no_more(text: str, *, is_past: bool) -> bool:
+    """Whether a text says nothing besides its facts; where these are past, nothing either that recurs."""
+    if is_past and _RECURS(text):
         return False
     rest, end = "", 0
-    for one in sorted(claims(record.text, time=record.time), key=lambda claim: claim.start):
-        rest, end = f"{rest} {record.text[end : one.start]}", max(end, one.end)
+    for one in sorted(claims(text, time=_ANY_TIME), key=lambda claim: claim.start):
+        rest, end = f"{rest} {text[end : one.start]}", max(end, one.end)
     # Facts that an answer states are not read without its question.
-    rest = f"{rest} {record.text[end:]}"
+    rest = f"{rest} {text[end:]}"
     return not end or not (len(rest) > LONGEST or _NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
 
 

@@ -358,6 +358,8 @@ class HeldSnapshot:
         self._read: dict[str, tuple[Record, Traits]] = {}
         """The hits that were read lately, as the store has them."""
         self.tokens = TokenCache()
+        self.silent: set[str] = set()
+        """Memories that state no facts, as was seen when their facts were looked up."""
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
@@ -397,6 +399,7 @@ class HeldSnapshot:
             self._touched.pop(id_, None)
         for id_ in (*removed, *kept):
             self._read.pop(id_, None)
+            self.silent.discard(id_)
             row = self.snapshot.ids.get(id_)
             if row is not None:
                 self.tokens.drop(row)
@@ -416,6 +419,7 @@ class HeldSnapshot:
             self._uses.pop(id_, None)
             self._touched.pop(id_, None)
             self._read.pop(id_, None)
+            self.silent.discard(id_)
         self.snapshot.drop_unused()
         self._row_filters.drop_unused(self.snapshot)
         self.is_unkept = True
@@ -484,6 +488,7 @@ class HeldSnapshot:
         self.snapshot = Snapshot()
         self._row_filters.clear()
         self._read.clear()
+        self.silent.clear()
         self.tokens.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:

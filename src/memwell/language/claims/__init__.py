@@ -543,7 +543,8 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         for one in matches
         if not one.confidence
         or (one.relation == "pet" and _is_unread(one, sentence, pets, likely))
-        or (one.relation == "pet" and one.negated and _IS_NAME(sentence, one.object_start, one.object_end))
+        # What ends of those that have a name is of nothing where there is no such pet.
+        or (one.relation == "pet" and one.negated)
         or one.relation in _NOT_DOUBTED
         or one.relation.startswith(FAVOURITE)
         or not _has_object(one, sentence)
@@ -576,8 +577,6 @@ def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> 
     return next((one for one in objects if read.subject and one.startswith(read.subject)), read.subject)
 
 
-_IS_NAME = re.compile(r"[A-Z]\w*\Z|(.)\1\Z|[小阿大][\u4e00-\u9fff]\Z").match
-"""What ends of those that have a name is of nothing where there is no such pet."""
 _NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
 
 

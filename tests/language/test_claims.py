@@ -18,6 +18,7 @@ from tests.language.stating import stated
 NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)
 
 STATES = {
+    "Found out the hard way I can't have peanuts any more.": "user allergic_to peanuts",
     # The speaker.
     "My name is Anna Smith.": "user name Anna Smith", "I live in New York.": "user lives_in New York",
     "i live in berlin": "user lives_in berlin", "I'm originally from Sweden.": "user from Sweden",

@@ -457,22 +457,15 @@ class Facts:
         relations: Collection[str] | None = None,
         silent: set[str] | None = None,
     ) -> dict[str, str]:
-        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past.
+        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past."""
 
-        Those in ``silent`` are passed over, and those that state nothing are added to it.
-        """
-
-        @cache
+        @cache  # Hits often state the same of someone.
         def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
-            # Hits often state the same of someone.
-            group = self._statements.group(question)
-            return timeline(group), group
+            return timeline(group := self._statements.group(question)), group
 
-        silent = set() if silent is None else silent
-        made = self._statements.of_records([one for one in records if one not in silent])
-        silent.update(record for record, some in made.items() if not some)
-        ends = {record: _end_of(_by_relations(some, relations), read, as_of) for record, some in made.items()}
-        return {record: by for record, by in ends.items() if by is not None}
+        made = self._statements.of_records(records, silent).items()
+        ends = ((record, _end_of(_by_relations(some, relations), read, as_of)) for record, some in made)
+        return {record: by for record, by in ends if by is not None}
 
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.
@@ -495,12 +488,7 @@ class Facts:
         return found.values()
 
     def _believed_of(
-        self,
-        subject: str,
-        relation: str | None = None,
-        known_at: datetime | None = None,
-        *,
-        misspelt: bool = True,
+        self, subject: str, relation: str | None = None, known_at: datetime | None = None, *, misspelt: bool = True
     ) -> list[Fact]:
         """The facts of someone that are believed now, or were at ``known_at``, whenever they hold in the world."""
         moment = None if known_at is None else as_utc(known_at, "known_at")

@@ -192,9 +192,15 @@ class FactStatements:
         """The stored statements of one record."""
         return list(self._pointed_at(_of_record(record)))
 
-    def of_records(self, records: Iterable[str]) -> dict[str, list[FactStatement]]:
-        """The stored statements of records, by record; those are read in one query."""
-        pointers = {record: list(map(_pointer, self._entries(_of_record(record)))) for record in records}
+    def of_records(self, records: Iterable[str], silent: set[str] | None = None) -> dict[str, list[FactStatement]]:
+        """The stored statements of records, by record; those are read in one query.
+
+        Records in ``silent`` are passed over, and those that state nothing are added to it.
+        """
+        wanted = [record for record in records if record not in (silent or ())]
+        pointers = {record: list(map(_pointer, self._entries(_of_record(record)))) for record in wanted}
+        if silent is not None:
+            silent.update(record for record, some in pointers.items() if not some)
         found = self._kv.get_many(self._space, [one.statement for some in pointers.values() for one in some])
         return {
             record: [_decoded(found[one.statement]) for one in some if one.statement in found]

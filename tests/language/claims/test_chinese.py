@@ -196,6 +196,8 @@ STATES |= {
     "我早就不是村支书了，别再一口一个书记。": "-user occupation 村支书",
     "同事桂芝下班去夜校学日语，说要给孙子当老师。": "user colleague 桂芝",
     "我是退休的地理老师。": "-user occupation 地理老师", "我是退了休的地理老师。": "-user occupation 地理老师",
+    "吃了芒果过敏，以后都不能碰了。": "user allergic_to 芒果", "医生说我乳糖不耐受": "user allergic_to 乳糖",
+    "我和陈宇打算五月份领证。": "user plans 领证; 陈宇 plans 领证", "我和陈宇结婚了。": "user married_to 陈宇",
     "老朽今年八十，眼睛还好": "user age 八十", "鄙人住在泉州": "user lives_in 泉州",
 }  # fmt: skip
 

@@ -76,11 +76,12 @@ def test_what_is_read_stands_in_the_text(text: str, *, chinese: bool):
     [
         "Hi Melanie! Hope you're doing good.", "Thanks, Melanie! I really appreciate it.", "Thanks, Tom, that was great.",
         "Good luck, Sam!", "Wow, Caroline, that's awesome!", "Happy birthday, Joan! Have a great day", "How nice, Emil.",
-        "Svetlana...", "Glad your son is okay, Melanie.", "I've named it Bheem.",
+        "Svetlana...", "Glad your son is okay, Melanie.", "I've named it Bheem.", "Bring the puppy, Nora!",
+        "I've applied to be a postman.", "Walnut, luckily not peanut.",
     ],
 )  # fmt: skip
 def test_who_is_greeted_or_thanked_is_another(text: str):
-    assert not {fact for fact in read(text) if fact[1] in ("name", "child")}
+    assert not {fact for fact in read(text) if fact[1] != "likes"}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_who_introduces_themselves_has_that_name(text: str):
     [
         ("We call Inverness home these days.", ("user", "lives_in", "Inverness", False)),
         ("我姐家的猫叫年糕", ("user's older sister", "pet", "年糕", False)),
-        ("我爺爺是個木匠", ("user's grandfather", "occupation", "木匠", False)),
+        ("我爺爺是木匠", ("user's grandfather", "occupation", "木匠", False)),
     ],
 )
 def test_a_fact_that_no_rule_reads_is_added(text: str, fact: tuple[str, str, str, bool]):
@@ -117,8 +118,13 @@ def test_a_chinese_subject_is_who_the_words_name():
     assert read("我女朋友的妈妈是上海人") == set()
 
 
+@pytest.mark.parametrize("text", ["我和陈宇结婚了。", "我和陈宇上个月领证了", "我跟王磊结婚三年了"])
+def test_a_marriage_is_not_taken_for_its_end(text: str):
+    assert {(fact[1], fact[3]) for fact in read(text)} == {("married_to", False)}
+
+
 def test_what_a_chinese_rule_reads_wrongly_is_left_out():
-    text = "厂子从城里迁到开发区了，班车六点半就走"
+    text = "周五开完会再说"
     assert claims(text, time=NOW)
     assert read(text) == set()
 

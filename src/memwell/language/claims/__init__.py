@@ -609,8 +609,8 @@ def _confirms(read: RuleMatch, one: RuleMatch, trust: _Trust) -> bool:
     same = read.subject.casefold() == one.subject.casefold() and kin
     # It takes a grandchild, whose parent is named, for a child of the speaker.
     same = same or (one.relation == "child" and bool(one.subject or one.kin) and not (read.subject or read.kin))
-    if one.relation == read.relation == "pet":
-        # It takes "our dog Rex was ill" for the end of Rex.
+    if one.relation == read.relation and one.relation in ("pet", "married_to", "partner"):
+        # It takes "our dog Rex was ill" for the end of Rex, and 我们结婚了 for that of a marriage.
         read = read._replace(negated=one.negated or one.kind == PAST)
     return same and (one.negated or trust.confirms(read, doubtful=doubtful)) and _is_same(one, read)
 
@@ -619,16 +619,22 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     """Whether the words speak against what a reader is sure of: a vet is no pet, nor a gym a school, nor a jest a fact."""
     if _JESTS(sentence):
         return True
+    before = sentence[max(0, read.object_start - _LONGEST_BEFORE) : read.object_start]
+    if read.relation in _NAMED_AS and not (read.subject or read.kin):
+        called = _calls_other(before, sentence[read.object_start : read.object_end], sentence[read.object_end :])
+        if _ASKS_AFTER(sentence) or (called and sentence.rstrip().endswith("!")):
+            return True
     if read.relation == "pet":
         return _TITLED(sentence, read.object_start) is not None
     if read.relation == "age":
         return (_BARE_NUMBER(sentence) or _MEASURED(sentence)) is not None
     if read.relation == "studies_at":
         return _NO_SCHOOL(sentence) is not None
-    before = sentence[max(0, read.object_start - _LONGEST_BEFORE) : read.object_start]
     if read.relation == "name" and not (read.subject or read.kin):
         return _calls_other(before, sentence[read.object_start : read.object_end], sentence[read.object_end :])
-    if read.relation in _NAMED_AS and not (read.subject or read.kin) and _ASKS_AFTER(sentence) is not None:
+    if read.relation == "allergic_to":
+        return _REACTS(sentence) is None
+    if read.relation == "occupation" and _APPLIES(before):
         return True
     if read.relation == "child" and not (read.subject or read.kin):
         return bool(_OF_THEIRS(before)) or bool(_MY_BOY(before) and not OF_A_CHILD(sentence))
@@ -641,6 +647,7 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
 
 def _calls_other(before: str, name: str, after: str) -> bool:
     """Whether a name is that of who is greeted, thanked or asked: "Thanks, Tom!", "How nice, Tom.", "Tom?"."""
+    before = _WITH_TITLE("", before)
     if not after.strip(' .!?…"”'):
         return not before or before.endswith((", ", "named it ")) or _GREETS(before) is not None
     # "Hello, Ann Lee, retired now" introduces.
@@ -655,6 +662,18 @@ _GREETS = LazyPattern(
     r"(?: (?:so much|very much|a lot|again|there|back|to you|everyone|all|too|then))*[,!.]? \Z",
     re.IGNORECASE,
 ).search
+_WITH_TITLE = LazyPattern(
+    r"\b(?:uncle|aunt(?:ie|y)?|grandma|grandpa|granny|nan|cousin|mrs?|ms|dr)\.? \Z", re.IGNORECASE
+).sub
+_APPLIES = LazyPattern(
+    r"\b(?:appl(?:y|ied|ying)|interview\w*|hop(?:e|ing)|want\w*|dream\w*) [^.,;]*\Z", re.IGNORECASE
+).search
+_REACTS = LazyPattern(
+    r"allerg|intoleran|co?eliac|gluten|epi-?pen|anaphyla|hives|rash|swell|swollen|swelled|itch|sneez|wheez|throat|react"
+    r"|blow(?:n|s)? up|breathe|stomach|ill\b|sick|hospital|\bcan(?:no|['’])?t\b|\bavoid|no \w+ for me|kill me|not? go near",
+    re.IGNORECASE,
+).search
+"""Words that an allergy is told with: of a food that is safe there are none."""
 _GOES_ON = LazyPattern(r"[!.?…:]|,(?! ?(?:\d|aged?\b|from\b|an?\b|the\b|born\b))", re.IGNORECASE).match
 _ASKS_AFTER = LazyPattern(r"\A(?!.*\b(?:I|my|our|we|us|me)\b).*\byour\b", re.IGNORECASE).search
 """What speaks of the one spoken to: "Glad your son is okay, Ann"."""

@@ -46,7 +46,7 @@ _PLANNED_HOME = LazyPattern(
     r"(?P<o>(?!(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September"
     r"|October|November|December)\b)[A-Z][\w'’-]*+(?: [A-Z][\w'’-]*+){0,2}+)"
     r"(?! (?:for (?:the|an?)|[a-z]+ (?:office|branch|team))\b)"
-    "|(?:要|会|就)?(?:搬家?|迁|移居)(?:到|去|回)(?P<o2>[^\\W\\d_A-Za-z]{2,6}?)(?:去|住|了|生活|发展)*\\Z"
+    "|(?:要|会|就)?(?:搬家?|迁|移居)(?:到|去|回)(?P<o2>[^\\W\\d_A-Za-z]{2,6}?)(?:[和跟与][^，。]{1,6})?(?:一起|去|住|了|生活|发展)*\\Z"
 ).match
 _JOINS = LazyPattern(r"mov(?:e|ing) in\b").match
 home_in = LazyPattern(

@@ -450,6 +450,8 @@ class _People(_Stating):
         if (who == USER or who.name) and clauses.PAIR_CUE(self.text, subject.end, self.end):
             for pattern, relation, ended in clauses.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
+                if found is not None and not ended and clauses.INTENDS(found[0]):
+                    continue
                 if found is not None and objects.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(Person(found["name"]))

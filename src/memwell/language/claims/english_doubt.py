@@ -43,6 +43,7 @@ _ASIDE = LazyPattern(
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?i(?:['’]m| am|['’]ve(?: got)?| have) (?:\w+ )?(?:allergic|intolerant|co?eliac)\b)"
+    r"|(?:i(?:['’]ve| have)? )?(?:just |only )?(?:found|finding) out(?: the hard way)?(?: that)?(?= i\b)"
     r"|i(?:['’]ve been| was| have been) told(?: that)?(?= i(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|(?:i (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
     r"|also )?know(?: that)?|i (?:guess"

@@ -848,6 +848,8 @@ def test_what_has_one_value_gets_another(bench: Bench, older: str, newer: str, q
         ("我老婆叫小雅", "我老婆升职了", "我老婆叫什么？"),
         ("My brother is called Callum", "My brother changed jobs", "What's my brother called?"),
         ("I work at Nokia", "I changed phones", "Where do I work?"),
+        ("陈宇不吃香菜。", "陈宇的妈妈是老师。", "陈宇不吃什么？"),
+        ("养了只橘猫，取名叫汤圆。", "又捡了一只小黑猫，叫煤球，汤圆气得不理我。", "我的猫叫什么名字？"),
     ],
 )
 def test_two_things_of_which_the_same_is_said_are_both_current(bench: Bench, older: str, newer: str, question: str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from memwell.language.claims.chinese_objects import KIN_WORDS
 from memwell.language.claims.english_objects import is_job
 from memwell.language.claims.stated import StatedFact
 from memwell.language.patterns import LazyPattern
@@ -17,6 +18,7 @@ from memwell.language.updates import CHANGE, StatedText
 _WORK = frozenset(("occupation", "studies", "studies_at", "studies_in", "works_at", "works_in"))
 _WHAT_ONE_IS = frozenset(("occupation", "studies"))
 _PEOPLE = frozenset("relative friend child sibling parent partner married_to colleague".split())
+_HAD = frozenset(("pet", "kind", "owns", "child"))
 _OF_A_BIRTHDAY = frozenset(("age", "bought", "owns"))
 _TOPICS = frozenset(("job", "studies", "pay"))
 
@@ -25,6 +27,12 @@ def leaves_as_it_is(
     newer: StatedText, now: Sequence[StatedFact], older: StatedText, before: Sequence[StatedFact]
 ) -> bool:
     """Whether a later statement, with its facts, tells of another matter than an earlier one, which stays true."""
+    owner = _OF_THEIRS(newer.stated)
+    if owner is not None and older.stated.startswith(owner[1]) and not older.stated.startswith(owner[0]):
+        # 陈宇的妈妈 is not 陈宇.
+        return True
+    if _ONE_MORE(newer.stated) and before and {one.relation for one in before} <= _HAD:
+        return True
     if _FIRST_DAY(newer.stated) and _IS_TO_BEGIN(older.stated):
         # The day has come for what was to begin.
         return True
@@ -67,6 +75,8 @@ def _is_of_same(newer: StatedText, older: StatedText) -> bool:
     return bool(newer.words & older.words or newer.holders & older.holders & KIN)
 
 
+_OF_THEIRS = LazyPattern(rf"\A([\u4e00-\u9fff]{{2,4}}?)(?:家的?|的)(?:{KIN_WORDS})").match
+_ONE_MORE = LazyPattern("又[^，。]{0,3}(?:捡|养|领|收|买|添|生)[^，。]{0,2}了?[一两]").search
 _IS_WHAT = LazyPattern(
     r"\b(?:s?he|who)(?:['’]s| is) (?:(?:studying|training)\b"
     r"|an? ((?:[a-z-]+ ){0,2}?[a-z-]+)(?=[.,;!]|\Z| (?:at|in|for|and)\b))"

@@ -83,6 +83,17 @@ def test_it_lists_and_counts_what_a_look_at_every_memory_finds(
         assert counted.total == sum(counted.counts) == len(expected)
 
 
+@pytest.mark.parametrize("descending", [True, False])
+def test_the_order_by_importance_is_that_of_the_importance_it_shows(descending: bool) -> None:
+    with memwell.open("memory:", embedder=None) as m:
+        for text in ("My sister Ann moved to Oslo on 3 May 2026.", "Ok.", "Remember: I am allergic to nuts.", "Why?"):
+            m.remember(text)
+        m.remember("Budget", importance=0.9)
+        found = [one.importance for one in m.browse(sort="importance", descending=descending).items]
+        assert len(set(found)) > 3
+        assert found == sorted(found, reverse=descending)
+
+
 def test_a_page_begins_where_the_one_before_ended() -> None:
     with memwell.open("memory:", embedder=None) as m:
         _remembered(m, [("Budget", "Ann", "", None, day) for day in range(10)])

@@ -205,7 +205,8 @@ def _sorted(held: HeldSnapshot, rows: Rows, sort: str, descending: bool) -> Rows
     if sort == "time":
         keys: NDArray[Any] = times if descending else -times
         return rows[np.argsort(keys, kind="stable")]
-    column = getattr(snapshot, sort)[rows]
+    # ``importance`` of a snapshot is what ranking counts; ``worth`` is what a memory says of itself.
+    column = getattr(snapshot, "worth" if sort == "importance" else sort)[rows]
     if sort in _COUNTED:
         numbers, places = np.unique(column, return_inverse=True)
         names = [_name(held, sort, int(number)).casefold() for number in numbers]

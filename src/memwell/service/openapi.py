@@ -318,6 +318,7 @@ MEANINGS: Final[dict[str, str]] = {
     "shape": "The shape of the messages: `memwell`, with `parts`, or `openai`, that of Chat Completions.",
     "actions": "Steps of the `plan` that is the result of an audit, all of them or some.",
     "as_of": "What held at this time, instead of now, by all that is known today.",
+    "by": "`said` counts memories by when they were said, `stored` by when they were stored.",
     "budget": "How many tokens the prompt may take as a whole.",
     "code": "What follows `#once=` in the link that `memwell serve` printed.",
     "chosen": "A list of values for each field, as JSON: `speaker`, `session`, `kind`, `pinned`, `metadata.project`.",

@@ -3,7 +3,7 @@ import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { busy, button, choice, empty, h, icon, replace, skeleton } from '../parts.js';
 import { followed } from '../jobs.js';
-import { confirmed, own } from '../more.js';
+import { confirmed, highlighted, own } from '../more.js';
 import { kindName, speakerName } from '../names.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/memories.js';
@@ -15,6 +15,13 @@ import { recalled } from './recalled.js';
 const t = speaking(words);
 const PAGE = 60;
 const TYPING_MS = 140;
+// Where a column tells nothing.
+const BLANK = {
+  speaker: (one) => !one.speaker,
+  session: (one) => !one.session,
+  kind: (one) => one.kind === 'memory',
+  metadata: (one) => !Object.keys(one.metadata ?? {}).length,
+};
 // What each column sorts by; a column without it cannot be sorted.
 const COLUMNS = [['text'], ['speaker', 'speaker'], ['session', 'session'], ['kind', 'kind'], ['metadata'], ['weight', 'importance'], ['said', 'time']];
 
@@ -106,6 +113,7 @@ export function show(root, app, where) {
       list.querySelector('tbody').append(...page.items.map((one) => row(one)));
       list.querySelector('.more')?.remove();
     }
+    tidy();
     const shown = offset + page.items.length;
     if (page.total == null ? page.items.length === PAGE : shown < page.total) list.append(more(() => browsed(now, shown)));
   }
@@ -137,6 +145,7 @@ export function show(root, app, where) {
       list.querySelector('.more')?.remove();
       list.querySelector('tbody').append(...rows);
     }
+    tidy();
     if (page.next) list.append(more(() => forgotten(now, page.next)));
   }
 
@@ -169,7 +178,7 @@ export function show(root, app, where) {
       'tr',
       { class: 'memory', data: { id: memory.id } },
       h('td', { class: 'pick' }, box),
-      h('td', { class: 'c-text' }, h('a', { class: 'text', href: addressOf(memory.id), data: { row: '' }, translate: 'no' }, memory.pinned && icon('pin', 13), memory.text), back),
+      h('td', { class: 'c-text' }, h('a', { class: 'text', href: addressOf(memory.id), data: { row: '' }, translate: 'no' }, memory.pinned && icon('pin', 13), found(memory.text)), back),
       h('td', { class: 'c-speaker' }, own(speakerName(memory.speaker ?? ''))),
       h('td', { class: 'c-session' }, own(memory.session ?? '')),
       h('td', { class: 'c-kind' }, kindName(memory.kind)),
@@ -182,6 +191,8 @@ export function show(root, app, where) {
     });
     return made;
   }
+
+  const found = (text) => (state.query.get('text') ? highlighted(text, state.query.get('text').split(/\s+/).filter(Boolean)) : text);
 
   function addressOf(id) {
     const query = state.query.toString();
@@ -209,9 +220,17 @@ export function show(root, app, where) {
   }
 
   function nothing() {
-    if (state.query.get('text') || NARROWING.test(state.query.toString())) return empty({ icon: 'filter', title: t('filtered.title'), text: t('filtered.text') });
+    if (state.query.get('text') || NARROWING.test(state.query.toString())) return empty({ icon: 'filter', title: t('filtered.title'), text: t(reversed() ? 'filtered.reversed' : 'filtered.text') });
     const action = app.can('write') && h('a', { class: 'button primary', href: '#/start' }, t('none.action'));
     return empty({ icon: 'memories', title: t('none.title'), text: t('none.text'), action });
+  }
+
+  const reversed = () => state.query.get('since') && state.query.get('until') && state.query.get('since') > state.query.get('until');
+
+  // Columns in which nothing is told leave their room to the text; what the table is sorted by stays.
+  function tidy() {
+    const all = [...state.known.values()];
+    for (const [name, isBlank] of Object.entries(BLANK)) list.querySelector('table.dense')?.classList.toggle(`no-${name}`, name !== state.query.get('sort') && all.every(isBlank));
   }
 
   function changed(id) {

@@ -1,5 +1,6 @@
 // The overview: what was learnt, what was asked and how well it was answered, and what needs attention. Where there is nothing
 // yet, how to begin.
+import { session } from '../api.js';
 import { trend } from '../chart.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
@@ -70,7 +71,7 @@ function isNew({ totals, whole }) {
 }
 
 function leadOf(app) {
-  return chosen.whole ? t('lead.whole') : t('lead.own', { space: app.me.key.space.join(' / ') });
+  return chosen.whole ? t('lead.whole') : t(session.space ? 'lead.visit' : 'lead.own', { space: app.me.key.space.join(' / ') });
 }
 
 function spans(refresh) {

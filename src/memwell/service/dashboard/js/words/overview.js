@@ -2,6 +2,7 @@ export default {
   en: {
     'title': 'Overview',
     'lead.own': 'Your space “{space}”. New figures every ten seconds.',
+    'lead.visit': 'The space “{space}”. New figures every ten seconds.',
     'lead.whole': 'The whole service, all spaces. New figures every ten seconds.',
     'ask.learnt': 'What was learnt?',
     'ask.asked': 'What was asked, and how well was it answered?',
@@ -18,7 +19,6 @@ export default {
     'chart.quality': 'Relevance of the best hit',
     'series.empty': 'found nothing',
     'series.relevance': 'relevance',
-    'user': 'the user',
     'needs.none': 'Nothing. There is no contradiction, no failed job, no pending work and no failed request.',
     'needs.contradictions': 'contradictions',
     'needs.contradictions|one': 'contradiction',
@@ -95,6 +95,7 @@ export default {
   zh: {
     'title': '概览',
     'lead.own': '你的空间“{space}”。每十秒更新一次。',
+    'lead.visit': '空间“{space}”。每十秒更新一次。',
     'lead.whole': '整个服务的所有空间。每十秒更新一次。',
     'ask.learnt': '学到了什么？',
     'ask.asked': '问了什么，回答得如何？',
@@ -111,7 +112,6 @@ export default {
     'chart.quality': '最佳结果的相关度',
     'series.empty': '没有找到',
     'series.relevance': '相关度',
-    'user': '用户',
     'needs.none': '没有。没有矛盾，没有失败的任务，没有待处理的工作，也没有失败的请求。',
     'needs.contradictions': '处矛盾',
     'needs.kept': '采信，说于',

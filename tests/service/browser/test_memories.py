@@ -70,6 +70,15 @@ def test_the_table_is_narrowed_while_words_are_typed(visit: Begin, desk: str) ->
     here.page.wait_for_selector("text=62 memories")
 
 
+def test_a_word_far_behind_is_seen_in_its_row(visit: Begin, desk: str) -> None:
+    here = visit()
+    _memory(here).remember(f"{'Many words about nothing. ' * 20}The anchor is green.", id="far")
+    here.enter("/memories?text=anchor", key=desk)
+    row, mark = (here.page.locator(f"tr[data-id=far] {one}").bounding_box() for one in (".c-text", "mark"))
+    assert mark["x"] + mark["width"] < row["x"] + row["width"]
+    _memory(here).erase(["far"])
+
+
 def test_facets_count_and_narrow_the_table(visit: Begin, desk: str) -> None:
     """Each is counted without its own choice, so that a second value can be added; also a range of days."""
     here = visit()

@@ -15,6 +15,8 @@ import { recalled } from './recalled.js';
 const t = speaking(words);
 const PAGE = 60;
 const TYPING_MS = 140;
+const FAR = 60;
+const BEFORE = 24;
 // Where a column tells nothing.
 const BLANK = {
   speaker: (one) => !one.speaker,
@@ -192,7 +194,13 @@ export function show(root, app, where) {
     return made;
   }
 
-  const found = (text) => (state.query.get('text') ? highlighted(text, state.query.get('text').split(/\s+/).filter(Boolean)) : text);
+  // With the words that are looked for marked; where the first one stands far behind, the row begins shortly before it.
+  function found(text) {
+    const pieces = (state.query.get('text') ?? '').split(/\s+/).filter(Boolean);
+    if (!pieces.length) return text;
+    const first = Math.min(...pieces.map((piece) => text.toLowerCase().indexOf(piece.toLowerCase())));
+    return highlighted(first > FAR ? `…${text.slice(first - BEFORE)}` : text, pieces);
+  }
 
   function addressOf(id) {
     const query = state.query.toString();

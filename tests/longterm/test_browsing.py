@@ -135,7 +135,10 @@ def test_what_was_stored_in_a_time_is_counted_however_long_ago_it_was_said() -> 
             m.remember(f"Note of day {day}.", time=START + timedelta(days=day))
         counted = m.activity(since=START, until=START + timedelta(days=3), steps=3, by="stored")
         assert counted.counts == [1, 0, 3]
-        assert m.activity(since=START + timedelta(days=1), until=START + timedelta(days=3), steps=1, by="stored").total == 3
+        assert (
+            m.activity(since=START + timedelta(days=1), until=START + timedelta(days=3), steps=1, by="stored").total
+            == 3
+        )
         assert m.activity(since=START, until=START + timedelta(days=3), steps=3).counts == [1, 1, 0]
         with pytest.raises(InvalidInput, match="by when"):
             m.activity(by="read")

@@ -304,9 +304,7 @@ def test_a_look_that_repeats_the_same_is_one_entry_for_ten_minutes(log: AuditLog
     assert log.verify().ok
 
 
-def test_a_look_that_could_not_be_logged_is_logged_when_it_is_repeated(
-    log: AuditLog, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_look_that_could_not_be_logged_is_logged_when_it_is_repeated(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as broken, pytest.raises(BackendError):
         broken.setattr(log, "append", Mock(side_effect=BackendError("full")))
         log.look_into("browse", key="k1", space=Space("acme"), asked=b"")

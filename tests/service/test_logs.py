@@ -282,11 +282,14 @@ def test_refusals_are_noted_up_to_a_bound_and_the_rest_counted(log: AuditLog, mo
     assert log.verify().ok
 
 
+ACME = Space("acme")
+
+
 def test_a_look_that_repeats_the_same_is_one_entry_for_ten_minutes(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
     monkeypatch.setattr(log, "_looks", Looks(lambda: clock[0]))
 
-    def look(key: str = "k1", space: Space = Space("acme"), asked: bytes = b"GET /v1/browse") -> None:
+    def look(key: str = "k1", space: Space = ACME, asked: bytes = b"GET /v1/browse") -> None:
         log.look_into("browse", key=key, space=space, asked=asked)
 
     for clock[0] in (0.0, 10.0, 599.0):
@@ -305,9 +308,10 @@ def test_a_look_that_repeats_the_same_is_one_entry_for_ten_minutes(log: AuditLog
 
 
 def test_a_look_that_could_not_be_logged_is_logged_when_it_is_repeated(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
-    with monkeypatch.context() as broken, pytest.raises(BackendError):
+    with monkeypatch.context() as broken:
         broken.setattr(log, "append", Mock(side_effect=BackendError("full")))
-        log.look_into("browse", key="k1", space=Space("acme"), asked=b"")
+        with pytest.raises(BackendError):
+            log.look_into("browse", key="k1", space=Space("acme"), asked=b"")
     log.look_into("browse", key="k1", space=Space("acme"), asked=b"")
     assert [one.action for one in log.entries().items] == ["look_into"]
 

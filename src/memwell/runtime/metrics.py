@@ -139,7 +139,7 @@ def _add_to(buckets: Buckets, others: Mapping[int, int]) -> None:
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
     """A time that this share of all did not exceed, to within the width of its bucket; None when there was none."""
-    # The place of the time that is looked for, in the middle of its part of the bucket: of one time alone all shares are it.
+    # The time that is looked for stands in the middle of its part of the bucket: of one time alone every share is it.
     rank, places = max(math.ceil(share * sum(buckets.values()) - 1e-9), 1), sorted(buckets)
     for place, below in zip(places, accumulate(buckets[place] for place in places), strict=True):
         if below >= rank:

@@ -27,9 +27,10 @@ _ONCE = {"description": "A text of your own for this request: sent again with th
 _ABOUT = """memwell holds what was said and what is known, and puts the right part of it back into the prompt.
 
 Every request has a key, `Authorization: Bearer mw_…`, and the key says whose memory it is. With the scope `spaces` a
-request may name a space below the key's own, as the parameter `space`; with `admin` any space, to look into it. What changes
-something or begins a job may have an `Idempotency-Key`: however often it is sent, it has one effect. A time is RFC 3339, in
-UTC where it names no zone, or a date, which is its midnight in UTC. Errors are `application/problem+json`.
+request may name a space below the key's own, as the parameter `space`; with `admin` any space, to look into it.
+
+What changes something or begins a job may have an `Idempotency-Key`: however often it is sent, it has one effect. A time is
+RFC 3339, in UTC where it names no zone, or a date, which is its midnight in UTC. Errors are `application/problem+json`.
 """
 
 

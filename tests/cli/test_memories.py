@@ -29,6 +29,17 @@ def test_recall_prints_which_word_answers_which_as_json(run: Run) -> None:
     assert ("job", "works") in [(one["asked"], one["found"]) for one in hit["matches"]]
 
 
+def test_recall_names_what_supersedes_a_memory_by_its_words_and_day(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
+    run("remember", "I live in Hamburg.", "--speaker", "Cleo", "--time", "2026-03-01")
+    run("remember", "I moved to Lisbon.", "--speaker", "Cleo", "--time", "2026-05-01")
+    told = " ".join(run("recall", "where does Cleo live").out.split())
+    hits = json.loads(run("recall", "where does Cleo live", "--json").out)
+    [newer] = {hit["superseded_by"] for hit in hits if hit.get("superseded_by")}
+    assert "superseded by “I moved to Lisbon.” (2026-05-01)" in told
+    assert newer not in told
+
+
 def test_documents_are_taken_in_asked_listed_and_removed(run: Run):
     taken = run("ingest", "notes")
     assert taken.code == 1, "one file failed"

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import memwell
 from memwell.errors import InvalidInput
+from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.snapshot_cache import Snapshots
+from memwell.storage import open_backend
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 WORDS = ("Budget", "release", "Oslo", "预算")
@@ -83,6 +85,17 @@ def test_it_lists_and_counts_what_a_look_at_every_memory_finds(
         assert counted.total == sum(counted.counts) == len(expected)
 
 
+@pytest.mark.parametrize("descending", [True, False])
+def test_the_order_by_importance_is_that_of_the_importance_it_shows(descending: bool) -> None:
+    with memwell.open("memory:", embedder=None) as m:
+        for text in ("My sister Ann moved to Oslo on 3 May 2026.", "Ok.", "Remember: I am allergic to nuts.", "Why?"):
+            m.remember(text)
+        m.remember("Budget", importance=0.9)
+        found = [one.importance for one in m.browse(sort="importance", descending=descending).items]
+        assert len(set(found)) > 3
+        assert found == sorted(found, reverse=descending)
+
+
 def test_a_page_begins_where_the_one_before_ended() -> None:
     with memwell.open("memory:", embedder=None) as m:
         _remembered(m, [("Budget", "Ann", "", None, day) for day in range(10)])
@@ -110,6 +123,25 @@ def test_a_step_counts_what_was_said_in_it() -> None:
         assert counted.counts == [2, 0, 0, 1]
         assert counted.step_s == 86_400
         assert m.activity(chosen={"speaker": ["nobody"]}).counts == []
+
+
+def test_what_was_stored_in_a_time_is_counted_however_long_ago_it_was_said() -> None:
+    clock = [START]
+    with open_backend("memory:") as backend:
+        m = Memory(backend, "ann", embedder=None, clock=lambda: clock[0])
+        m.remember("The release is in May.")
+        clock[0] = START + timedelta(days=2)
+        for day in (-400, -300, 1):
+            m.remember(f"Note of day {day}.", time=START + timedelta(days=day))
+        counted = m.activity(since=START, until=START + timedelta(days=3), steps=3, by="stored")
+        assert counted.counts == [1, 0, 3]
+        assert (
+            m.activity(since=START + timedelta(days=1), until=START + timedelta(days=3), steps=1, by="stored").total
+            == 3
+        )
+        assert m.activity(since=START, until=START + timedelta(days=3), steps=3).counts == [1, 1, 0]
+        with pytest.raises(InvalidInput, match="by when"):
+            m.activity(by="read")
 
 
 def test_a_space_too_large_to_sort_lists_its_newest(monkeypatch: pytest.MonkeyPatch) -> None:

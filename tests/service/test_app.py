@@ -175,6 +175,39 @@ def test_an_operator_looks_into_a_space_and_changes_nothing(tenants: Tenants):
     assert run.service.log.verify().ok
 
 
+def _figures(run: Running, token: str, space: str = "") -> tuple[int, int]:
+    """How many writes a space counts, and how many of its requests were refused."""
+    query = {"span": "1h", **({"space": space} if space else {})}
+    found = run.ask("GET", "/v1/figures", token=token, query=query).json
+    return found["write"]["count"], found["availability"]["refused"]
+
+
+def test_a_request_counts_in_the_space_that_it_names_and_a_refused_one_is_no_write(tenants: Tenants):
+    run = tenants.run
+    backend, operator = run.token(Space("web"), ("read", "write", "spaces")), run.token(Space("hq"), ("write", "admin"))
+    for number in range(3):
+        said = {"content": f"Ship {number} came in."}
+        assert run.ask("POST", "/v1/memories", said, token=backend, query={"space": "web/v1"}).status == 201
+    refused = run.ask("POST", "/v1/memories", {"content": "No."}, token=operator, query={"space": "web/v1"})
+    assert refused.refusal == (403, "missing-scope")
+    assert _figures(run, backend, "web/v1") == (3, 1)
+    assert _figures(run, backend) == (0, 0)
+    assert _figures(run, run.token(Space("hq"), ("read",))) == (0, 0)
+    # The log names the space that was asked for, too.
+    (entry,) = (one for one in run.service.log.entries(limit=500).items if one.space == Space("web", "v1"))
+    assert (entry.action, entry.outcome) == ("remember", "refused")
+
+
+def test_an_open_page_is_one_look_and_another_question_a_second(tenants: Tenants):
+    run = tenants.run
+    operator = run.token(Space("lookers"), ("read", "admin"))
+    for query in ({}, {}, {}, {"text": "chess"}, {"text": "chess"}):
+        assert run.ask("GET", "/v1/browse", token=operator, query={**query, "space": "acme/ann"}).status == 200
+    looks = [one for one in run.service.log.entries(limit=500).items if one.action == "look_into"]
+    mine = [one for one in looks if one.key == looks[0].key]
+    assert [one.detail["operation"] for one in mine] == ["browse", "browse"]
+
+
 def test_one_key_serves_all_users_of_an_application(tenants: Tenants):
     run = tenants.run
     backend = run.token(Space("app"), ("read", "write", "erase", "spaces"))

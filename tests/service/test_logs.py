@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import assume, given
@@ -23,7 +24,7 @@ from memwell.runtime.wire.codec import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import logs
 from memwell.service.keys import SERVICE
-from memwell.service.logs import AuditLog, Refusals
+from memwell.service.logs import AuditLog, Looks, Refusals
 from memwell.storage import Backend, open_backend
 from memwell.values import now
 
@@ -281,6 +282,40 @@ def test_refusals_are_noted_up_to_a_bound_and_the_rest_counted(log: AuditLog, mo
     assert log.verify().ok
 
 
+ACME = Space("acme")
+
+
+def test_a_look_that_repeats_the_same_is_one_entry_for_ten_minutes(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(log, "_looks", Looks(lambda: clock[0]))
+
+    def look(key: str = "k1", space: Space = ACME, asked: bytes = b"GET /v1/browse") -> None:
+        log.look_into("browse", key=key, space=space, asked=asked)
+
+    for clock[0] in (0.0, 10.0, 599.0):
+        look()
+    look(key="k2")
+    look(space=Space("ben"))
+    look(asked=b"GET /v1/browse?text=tea")
+    clock[0] = 600.0
+    look()
+    entries = log.entries().items[::-1]
+    assert [(one.key, one.space, one.detail.get("again", 0)) for one in entries] == [
+        ("k1", Space("acme"), 0), ("k2", Space("acme"), 0), ("k1", Space("ben"), 0), ("k1", Space("acme"), 0),
+        ("k1", Space("acme"), 2),
+    ]  # fmt: skip
+    assert log.verify().ok
+
+
+def test_a_look_that_could_not_be_logged_is_logged_when_it_is_repeated(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(log, "append", Mock(side_effect=BackendError("full")))
+        with pytest.raises(BackendError):
+            log.look_into("browse", key="k1", space=Space("acme"), asked=b"")
+    log.look_into("browse", key="k1", space=Space("acme"), asked=b"")
+    assert [one.action for one in log.entries().items] == ["look_into"]
+
+
 def test_what_is_refused_can_be_written_later(log: AuditLog):
     waiting: list[Callable[[], object]] = []
     assert log.refuse("erase", code="missing-scope", key="k1", later=waiting.append)
@@ -326,7 +361,9 @@ def test_for_programs_each_line_is_json():
 
 def test_for_people_each_request_is_one_line():
     lines = written("text").splitlines()
-    assert lines[0].endswith(f"GET me 200 12.3 ms key={KEY.id}")
+    # The day, and the request that the audit log and a caller's error name.
+    datetime.strptime(lines[0][:20], "%Y-%m-%d %H:%M:%S ").replace(tzinfo=UTC)
+    assert lines[0].endswith(f"GET me 200 12.3 ms request=r1 key={KEY.id}")
     assert len(lines) == 4
 
 

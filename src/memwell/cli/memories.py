@@ -53,9 +53,10 @@ from memwell.storage.urls import without_secrets
 from memwell.values import check_text, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from memwell.knowledge import Document, Found
+    from memwell.longterm.recall import Recalled
 
 app = typer.Typer()
 _SQLITE = b"SQLite format 3\0"
@@ -215,12 +216,22 @@ def recall_command(
             as_of=_moment(as_of),
             min_relevance=min_relevance,
         )
+        newer = {} if as_json else _newer(engine, hits)
     if as_json:
         print_json(hits)
     elif not hits:
         console().print(say("nothing_relevant" if min_relevance else "nothing_found"))
     else:
-        console().print(hit_table(hits, load_settings().language, query=query, explain=explain))
+        console().print(hit_table(hits, load_settings().language, query=query, explain=explain, newer=newer))
+
+
+def _newer(engine: memwell.Engine, hits: Iterable[Recalled]) -> dict[str, Recalled]:
+    """The memories that supersede some hits, as far as they can be read."""
+    found: dict[str, Recalled] = {}
+    for id_ in {hit.superseded_by for hit in hits} - {""}:
+        with suppress(NotFound):
+            found[id_] = engine.get(id_)
+    return found
 
 
 @app.command("context")

@@ -226,8 +226,18 @@ def thread_table(threads: Sequence[ThreadInfo], language: str) -> PlainTable:
     return table
 
 
-def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> PlainTable:
-    """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids."""
+def hit_table(
+    hits: Sequence[Recalled],
+    language: str,
+    *,
+    query: str = "",
+    explain: bool = False,
+    newer: Mapping[str, Recalled] | None = None,
+) -> PlainTable:
+    """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids.
+
+    ``newer`` are the memories that supersede some of these, by their ids: they are told by their day and text.
+    """
     table = PlainTable()
     table.whole(say("score", language), justify="right")
     table.whole(say("when", language), style="dim")
@@ -238,6 +248,9 @@ def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", expla
     for hit in hits:
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
         why = _signals(hit) if explain else hit.why(query=query, language=language)
+        later = (newer or {}).get(hit.superseded_by)
+        if later is not None:
+            why = why.replace(later.id, f"“{_shortened(later.text)}” ({later.time:%Y-%m-%d})")
         cells = (f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), Styled(visible(why)))
         table.add_row(*cells, *([one_line(hit.id)] if explain else []))
     return table

@@ -130,8 +130,9 @@ class BrowsingMemory(RecallingMemory):
         since: datetime | None = None,
         until: datetime | None = None,
         steps: int = 100,
+        by: str = "said",
     ) -> Activity:
-        """How many of the memories that ``browse`` lists were said in each of some equal steps.
+        """How many of the memories that ``browse`` lists were said, or with ``by="stored"`` stored, in each of equal steps.
 
         Without ``since`` and ``until`` they are from the first memory to the last. In a space too large to count, there are
         none. Raises ``InvalidInput`` as ``browse`` does, and for more than 1,000 steps.
@@ -139,14 +140,20 @@ class BrowsingMemory(RecallingMemory):
         check_count(steps, "steps", least=1)
         if steps > _MOST_STEPS:
             raise InvalidInput(f"at most {_MOST_STEPS:,} steps are counted, not {shown(steps)}")
-        narrowed, picked = _between(where, since, until), _choices(chosen)
+        if by not in ("said", "stored"):
+            raise InvalidInput(f"memories are counted by when they were said or stored, not by {shown(by)}")
+        said = by == "said"
+        narrowed, picked = _between(where, *((since, until) if said else (None, None))), _choices(chosen)
         pieces = check_text(text, "text").split()
         self.indexer.catch_up()
         if not self._current_snapshots().suits(self.space):
             return Activity(since=since, until=until, step_s=0.0, counts=[], total=0)
         with self._current_snapshots().of(self.space) as held:
             flags = _base(held, [*narrowed, *picked.values()], pieces, self.clock())
-            times = held.snapshot.times[: held.snapshot.limit][flags]
+            times = (held.snapshot.times if said else held.snapshot.learned)[: held.snapshot.limit][flags]
+        if not said:
+            first, last = (None if end is None else as_utc(end, "an end").timestamp() for end in (since, until))
+            times = times[(times >= (first or -np.inf)) & (times < (last or np.inf))]
         return _activity(times, since, until, steps)
 
     def _newest(self, wanted: AllOf, pieces: Sequence[str], limit: int, offset: int) -> Browsed:
@@ -205,7 +212,8 @@ def _sorted(held: HeldSnapshot, rows: Rows, sort: str, descending: bool) -> Rows
     if sort == "time":
         keys: NDArray[Any] = times if descending else -times
         return rows[np.argsort(keys, kind="stable")]
-    column = getattr(snapshot, sort)[rows]
+    # ``importance`` of a snapshot is what ranking counts; ``worth`` is what a memory says of itself.
+    column = getattr(snapshot, "worth" if sort == "importance" else sort)[rows]
     if sort in _COUNTED:
         numbers, places = np.unique(column, return_inverse=True)
         names = [_name(held, sort, int(number)).casefold() for number in numbers]

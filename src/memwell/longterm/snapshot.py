@@ -462,6 +462,8 @@ class SnapshotEntry(NamedTuple):
     """When it expires, in seconds since 1970; 0 is never."""
     number: int = 0
     """The store's number of it."""
+    learned: float = 0.0
+    """When it was stored, in seconds since 1970; 0 is unknown."""
 
 
 def is_chinese(text: str) -> bool:
@@ -545,7 +547,7 @@ def _checked_vector(snapshot: Snapshot, entry: SnapshotEntry) -> Floats | None:
 
 _OF_A_TEXT = (
     "alive", "has_vector", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "asks",
-    "tells_time", "tells_number", "retracts", "position", "expires", "number", "is_turn",
+    "tells_time", "tells_number", "retracts", "position", "expires", "number", "is_turn", "learned",
 )  # fmt: skip
 """The columns that are 0 in a row that is not in use."""
 
@@ -591,6 +593,7 @@ class Snapshot:
         self.position = np.zeros(rows, np.int64)
         self.expires = np.zeros(rows, np.float64)
         self.number = np.zeros(rows, np.int64)
+        self.learned = np.zeros(rows, np.float64)
         self.is_turn: Flags = np.zeros(rows, np.bool_)
         self.session_lengths: Floats = np.zeros(rows, np.float32)
         self.session_sizes: Integers = np.zeros(rows, np.int32)
@@ -600,7 +603,7 @@ class Snapshot:
     COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
         "previous", "following", "asks", "tells_time", "tells_number", "retracts", "has_vector", "kind", "position",
-        "expires", "number", "is_turn", "session_lengths", "session_sizes", "session_last",
+        "expires", "number", "is_turn", "learned", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
     """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
     _ROWS = ("previous", "following", "session_last")
@@ -773,6 +776,7 @@ class Snapshot:
         self.position[rows] = [one.position for one in entries]
         self.expires[rows] = [one.expires for one in entries]
         self.number[rows] = [one.number for one in entries]
+        self.learned[rows] = [one.learned for one in entries]
         self.is_turn[rows] = [bool(one.speaker and one.time and not one.session) for one in entries]
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]

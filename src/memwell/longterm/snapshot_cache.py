@@ -332,6 +332,7 @@ def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
         0.5 if traits.importance is None else traits.importance,
         0.0 if traits.expires is None else traits.expires.timestamp(),
         number,
+        (traits.learned or record.time).timestamp(),
     )
 
 

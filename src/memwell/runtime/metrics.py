@@ -17,6 +17,7 @@ whole service only, until others have been silent for an hour.
 
 from __future__ import annotations
 
+import math
 import platform
 import threading
 import time
@@ -138,14 +139,15 @@ def _add_to(buckets: Buckets, others: Mapping[int, int]) -> None:
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
     """A time that this share of all did not exceed, to within the width of its bucket; None when there was none."""
-    rank, places = share * sum(buckets.values()), sorted(buckets)
+    # The time that is looked for stands in the middle of its part of the bucket: of one time alone every share is it.
+    rank, places = max(math.ceil(share * sum(buckets.values()) - 1e-9), 1), sorted(buckets)
     for place, below in zip(places, accumulate(buckets[place] for place in places), strict=True):
         if below >= rank:
             if place >= len(BOUNDS):
                 return BOUNDS[-1]
             # As if the times of the bucket lay evenly in it.
             least = BOUNDS[place - 1] if place else 0.0
-            return least + (BOUNDS[place] - least) * (rank - below + buckets[place]) / buckets[place]
+            return least + (BOUNDS[place] - least) * (rank - 0.5 - below + buckets[place]) / buckets[place]
     return None
 
 
@@ -188,11 +190,12 @@ class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
         self.relevance += best if best >= LEAST_RELEVANT else 0.0
 
     def add(self, kind: str, bucket: int, status: int) -> None:
-        """Count one request."""
+        """Count one request. What was refused has written or recalled nothing."""
         self.requests += 1
-        if kind == "recall":
+        done = status < 400 or status >= 500
+        if done and kind == "recall":
             self.recall[bucket] = self.recall.get(bucket, 0) + 1
-        elif kind == "write":
+        elif done and kind == "write":
             self.write[bucket] = self.write.get(bucket, 0) + 1
         if status >= 500:
             self.errors += 1

@@ -147,6 +147,7 @@ class _Seen:
         "received",
         "route",
         "sent",
+        "space",
         "speaker",
         "started",
         "status",
@@ -160,6 +161,8 @@ class _Seen:
         self.key: Key | None = None
         self.named: Space | None = None
         """The space that it names in its address."""
+        self.space: Space | None = None
+        """The space that it is about: the named one, where the key may go there, or else the key's."""
         self.speaker: str | None = None
         self.code = ""
         self.status = 500
@@ -258,13 +261,12 @@ class App:
             finally:
                 span.answered(seen.route.path, seen.status, code=seen.code)
                 took, name, kind = time.perf_counter() - seen.begun, seen.route.name, cast("Kind", seen.route.kind)
-                space = None if seen.key is None else seen.key.space
                 metrics.observe(
                     name,
                     kind,
                     took,
                     status=seen.status,
-                    space=space,
+                    space=seen.space,
                     speaker=seen.speaker,
                     code=seen.code,
                     received=seen.received,
@@ -312,7 +314,7 @@ class App:
             # The origin is checked before the address.
             route = self._meant(request) if seen.route is _UNKNOWN else seen.route
             tried = "" if seen.named is None or seen.code != "foreign-space" else "/".join(seen.named)
-            self._access.note_refusal(request, route.name, seen.code, seen.key, tried)
+            self._access.note_refusal(request, route.name, seen.code, seen.key, space=seen.space, tried=tried)
         if answered.failed is not None:
             logs.failure(seen.id, seen.route.name, answered.failed, trace=seen.trace)
         return self._response_of(answered, request, seen)
@@ -368,6 +370,7 @@ class App:
     async def _key_of(self, request: Request, seen: _Seen) -> Key:
         """The valid key of a request. Raises ``AccessDenied``, and ``Busy`` when it is used too often."""
         key = seen.key = await self._access.key_of(request)
+        seen.space = key.space
         self._starts.know(request, _tenant(key))
         self.service.rates.check(key)
         return key
@@ -387,6 +390,7 @@ class App:
         if named and caller is not _NO_KEY:
             seen.named = space_named(named)
             key = in_space(caller, seen.named)
+            seen.space = key.space
         return Call(self.service, route, key, path, id=seen.id, from_page=from_page, caller=caller)
 
     @contextmanager

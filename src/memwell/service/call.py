@@ -239,7 +239,8 @@ def answer(call: Call, asked: RequestData) -> Answered:
     """Run the handler of a call. Errors become problems; nothing is raised."""
     try:
         if call.looks_in:
-            call.log(action="look_into", operation=call.route.name)
+            said = f"{asked.method} {asked.target}\0".encode(errors="surrogateescape") + asked.body
+            call.service.log.look_into(call.route.name, key=call.key.id, space=call.space, asked=said)
         once = asked.once is not None and call.route.has_effect
         return _once(call, asked) if once else _run(call, asked)
     except _Malformed as error:

@@ -34,6 +34,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from memwell._native import counted_bytes
 from memwell._package import VERSION
 from memwell.errors import AccessDenied, Busy, InvalidInput
+from memwell.records import Space
 from memwell.runtime.wire.codec import Key, Problem, decode, http_problem
 from memwell.runtime.wire.operations import Operation
 from memwell.service.call import Answered, File
@@ -446,14 +447,16 @@ class AccessCheck:
         # Not on the event loop: a write may wait for others.
         self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
 
-    def note_refusal(self, request: Request, action: str, code: str, key: Key | None, tried: str = "") -> None:
-        """Log in the audit log that a key, or a page without a key, was refused, and the space that it named."""
+    def note_refusal(
+        self, request: Request, action: str, code: str, key: Key | None, *, space: Space | None = None, tried: str = ""
+    ) -> None:
+        """Log in the audit log that a key, or a page without a key, was refused, and the space that was asked for."""
         known = self._key_quietly(request) if key is None else key
         self._service.log.refuse(
             action,
             code=code,
             key=None if known is None else known.id,
-            space=None if known is None else known.space,
+            space=space if known is None or space is not None else known.space,
             address=request.client.host if request.client else "",
             tried=tried,
             later=self._later,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import sys
 import threading
@@ -45,6 +46,8 @@ _PAGE = 1000
 _TRIES = 20
 _REFUSALS_A_MINUTE = 20
 _MOST_WHO = 10_000
+_LOOK_S = 600.0
+_MOST_LOOKS = 10_000
 _CURSOR = re.compile("<([0-9]{1,15})")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
@@ -74,6 +77,34 @@ class Refusals:
             return self._unnoted.pop(who, 0)
 
 
+class Looks:
+    """Which looks into a space get an entry: one that repeats the same within ten minutes is counted for the next entry."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: OrderedDict[bytes, tuple[float, int]] = OrderedDict()
+
+    def count(self, what: bytes) -> int | None:
+        """How often the same was repeated since its last entry; None when that entry stands for this look, too."""
+        with self._lock:
+            now = self._clock()
+            noted, again = self._noted.get(what, (-math.inf, 0))
+            if now < noted + _LOOK_S:
+                self._noted[what] = noted, again + 1
+                return None
+            self._noted[what] = now, 0
+            self._noted.move_to_end(what)
+            if len(self._noted) > _MOST_LOOKS:
+                self._noted.popitem(last=False)
+            return again
+
+    def drop(self, what: bytes) -> None:
+        """Let the next look of this kind have an entry."""
+        with self._lock:
+            self._noted.pop(what, None)
+
+
 class AuditLog:
     """The audit log of a store. Several threads and processes may append to it at once."""
 
@@ -82,6 +113,7 @@ class AuditLog:
         self._kv = backend.kv
         self._clock = clock
         self._refusals = Refusals()
+        self._looks = Looks()
 
     def append(
         self,
@@ -139,6 +171,23 @@ class AuditLog:
         detail |= {name: one for name, one in (("tried", tried), ("unnoted", unnoted)) if one}
         later(lambda: self.append(action, key=key, space=space, outcome="refused", detail=detail))
         return True
+
+    def look_into(self, operation: str, *, key: str, space: Space, asked: bytes) -> None:
+        """Log that a key looks into a space that is not its own. ``asked`` is all that the request says.
+
+        The same request of the same key within ten minutes, as a page that is open sends it, has no entry of its own; the
+        next entry has the number of these as ``again``.
+        """
+        what = sha256(b"\0".join((key.encode(), space.encoded().encode(), operation.encode(), asked))).digest()
+        again = self._looks.count(what)
+        if again is None:
+            return
+        detail: dict[str, str | int] = {"operation": operation, **({"again": again} if again else {})}
+        try:
+            self.append("look_into", key=key, space=space, detail=detail)
+        except BaseException:
+            self._looks.drop(what)
+            raise
 
     def _put(self, fields: dict[str, Any]) -> LogEntry:
         number, previous, version = self._head()
@@ -311,7 +360,7 @@ def request(
 def failure(id_: str, operation: str, error: BaseException, *, trace: str = "") -> None:
     """Log a failure whose details the caller does not see; ``trace`` is the id of its request's trace."""
     fields = {"request": id_, "route": operation, **({"trace_id": trace} if trace else {})}
-    _log.error("%s failed (request %s)", operation, id_, exc_info=error, extra={_FIELDS: fields})
+    _log.error("%s failed", operation, exc_info=error, extra={_FIELDS: fields})
 
 
 def warn(what: str, error: BaseException) -> None:
@@ -354,10 +403,10 @@ class _Own(logging.StreamHandler[TextIO]):
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        moment = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
         line = f"{moment} {record.levelname.lower():7} {record.getMessage()}"
         fields: dict[str, Any] = getattr(record, _FIELDS, {})
-        line += "".join(f" {name}={fields[name]}" for name in ("key", "trace_id") if fields.get(name))
+        line += "".join(f" {name}={fields[name]}" for name in ("request", "key", "trace_id") if fields.get(name))
         if record.exc_info and record.exc_info[1] is not None:
             line += "\n" + _trace(record.exc_info[1])
         return without_tokens(line)

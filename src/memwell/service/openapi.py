@@ -26,9 +26,11 @@ _SPACE: dict[str, Any] = {
 _ONCE = {"description": "A text of your own for this request: sent again with the same one, it is not done again."}
 _ABOUT = """memwell holds what was said and what is known, and puts the right part of it back into the prompt.
 
-Every request has a key, `Authorization: Bearer mw_…`, and the key alone says whose memory it is. What changes something or
-begins a job may have an `Idempotency-Key`: however often it is sent, it has one effect. A time is RFC 3339, in UTC where it
-names no zone, or a date, which is its midnight in UTC. Errors are `application/problem+json`.
+Every request has a key, `Authorization: Bearer mw_…`, and the key says whose memory it is. With the scope `spaces` a
+request may name a space below the key's own, as the parameter `space`; with `admin` any space, to look into it.
+
+What changes something or begins a job may have an `Idempotency-Key`: however often it is sent, it has one effect. A time is
+RFC 3339, in UTC where it names no zone, or a date, which is its midnight in UTC. Errors are `application/problem+json`.
 """
 
 
@@ -316,7 +318,8 @@ _PATH = 'The path of a space, its segments from the top, such as `["acme", "ann"
 MEANINGS: Final[dict[str, str]] = {
     "shape": "The shape of the messages: `memwell`, with `parts`, or `openai`, that of Chat Completions.",
     "actions": "Steps of the `plan` that is the result of an audit, all of them or some.",
-    "as_of": "What held at this time, instead of now.",
+    "as_of": "What held at this time, instead of now, by all that is known today.",
+    "by": "`said` counts memories by when they were said, `stored` by when they were stored.",
     "budget": "How many tokens the prompt may take as a whole.",
     "code": "What follows `#once=` in the link that `memwell serve` printed.",
     "chosen": "A list of values for each field, as JSON: `speaker`, `session`, `kind`, `pinned`, `metadata.project`.",
@@ -437,6 +440,7 @@ OWN_MEANINGS: Final[dict[str, str]] = {
     "ListMedia.kinds": "Only of these kinds: `image`, `audio`, `video`.",
     "ListMemories.where": f"{_FILTER} It is written as JSON.",
     "LookUp.documents": "The ids of the documents to look in; all when it is left out.",
+    "Recall.as_of": "What was known at this time: what was stored later is left out, whatever it is about.",
     "RetractFact.value": "The value that is not true; the one that holds now when it is left out.",
     "ProfileOf.language": "The language of the profile: `en` or `zh`.",
     "Reflect.most": "How many insights at most.",

@@ -64,8 +64,19 @@ def test_the_table_is_narrowed_while_words_are_typed(visit: Begin, desk: str) ->
     here.page.wait_for_selector("text=/^\\d+ memories$/")
     assert all("release" in text and "Note" in text for text in _texts(here))
     assert "text=NOTE" in here.page.url
+    marks = {text.casefold() for text in here.page.locator("tr.memory mark").all_inner_texts()}
+    assert marks == {"note", "1", "rel"}
     here.page.fill("[data-search]", "")
     here.page.wait_for_selector("text=62 memories")
+
+
+def test_a_word_far_behind_is_seen_in_its_row(visit: Begin, desk: str) -> None:
+    here = visit()
+    _memory(here).remember(f"{'Many words about nothing. ' * 20}The anchor is green.", id="far")
+    here.enter("/memories?text=anchor", key=desk)
+    row, mark = (here.page.locator(f"tr[data-id=far] {one}").bounding_box() for one in (".c-text", "mark"))
+    assert mark["x"] + mark["width"] < row["x"] + row["width"]
+    _memory(here).erase(["far"])
 
 
 def test_facets_count_and_narrow_the_table(visit: Begin, desk: str) -> None:
@@ -89,6 +100,27 @@ def test_facets_count_and_narrow_the_table(visit: Begin, desk: str) -> None:
     here.page.wait_for_selector("text=One memory")
 
 
+def test_columns_that_tell_nothing_leave_their_room_to_the_text(visit: Begin, house: House) -> None:
+    space = Space("acme", "plain")
+    memory = house.service.memory_of(space)
+    for number in range(3):
+        memory.remember(f"Plain note {number}.", speaker="Ann" if number else None)
+    _, token = house.service.keys.create("plain", space=space, scopes=["read", "write"])
+    here = visit()
+    here.enter("/memories", key=token)
+    columns = here.page.locator("thead th:visible").all_inner_texts()
+    assert [name.strip(" ↓") for name in columns[1:]] == ["Text", "Speaker", "Importance", "Said"]
+    assert here.page.locator("th.c-text").bounding_box()["width"] > 500
+    here.go("/memories?sort=kind")
+    assert here.page.locator("th.c-kind").is_visible(), "what it is sorted by is seen"
+
+
+def test_days_in_the_wrong_order_are_said_to_be_so(visit: Begin, desk: str) -> None:
+    here = visit()
+    here.enter("/memories?since=2026-08-01&until=2026-06-01", key=desk)
+    assert "The first day lies after the last one." in here.page.inner_text("#memories-list .empty")
+
+
 def test_columns_sort_both_ways(visit: Begin, desk: str) -> None:
     here = visit()
     here.enter("/memories", key=desk)
@@ -105,12 +137,19 @@ def test_columns_sort_both_ways(visit: Begin, desk: str) -> None:
     here.page.click("th.c-said button")
     here.page.wait_for_selector("th.c-said[aria-sort=ascending]")
     assert _texts(here)[0] == "I live in Hamburg."
+    here.page.click("th.c-weight button")
+    here.page.wait_for_selector("th.c-weight[aria-sort=descending]")
+    here.settle()
+    weights = [float(text) for text in here.page.locator("tr.memory .c-weight").all_inner_texts()]
+    assert weights == sorted(weights, reverse=True)
+    assert len(set(weights)) > 1
 
 
 def test_a_memory_is_added_opened_by_its_row_and_edited(visit: Begin, desk: str) -> None:
     here = visit()
     here.enter("/memories", key=desk)
     here.page.click(".page-head >> text=Add")
+    assert "One memory, also with several lines." in here.page.inner_text("#new-memory")
     here.page.fill("#new-memory textarea >> nth=0", "The printer is on the third floor.")
     here.page.fill("#new-memory input >> nth=0", "Dora")
     here.page.fill("#new-memory textarea.mono", '{"project": "office"}')
@@ -118,6 +157,7 @@ def test_a_memory_is_added_opened_by_its_row_and_edited(visit: Begin, desk: str)
     row = here.page.locator("tr.memory", has_text="printer")
     row.locator(".c-speaker").click()
     here.page.wait_for_selector("dialog .full-text >> text=third floor")
+    assert row.get_attribute("data-id") in here.page.inner_text("dialog .facts-list").split(), "the whole id"
     here.page.click("dialog >> text=Edit")
     here.page.fill("dialog textarea", "The printer is on the fourth floor.")
     here.page.click("dialog >> text=Save")
@@ -157,10 +197,23 @@ def test_several_are_forgotten_restored_pinned_saved_and_erased(visit: Begin, de
     lines = [json.loads(line) for line in saved.value.path().read_text().splitlines()]
     assert {line["id"] for line in lines} == {"bulk-one", "bulk-two", "bulk-three"}
     here.page.click(".bulk >> text=Erase for good")
+    assert "Their texts, their versions" in here.page.inner_text("dialog")
     here.page.fill("dialog input", "erase")
     here.page.click("dialog button.danger")
     here.page.wait_for_selector("text=No memory fits these filters")
     assert memory.browse(text="bulk").total == 0
+
+
+def test_what_was_done_covers_nothing_of_what_can_be_done_next(visit: Begin, desk: str) -> None:
+    here = visit()
+    here.enter("/memories", key=desk)
+    here.page.check("tr[data-id=note-3] input")
+    here.page.click(".bulk >> text=Pin")
+    here.page.wait_for_selector("tr[data-id=note-3] .icon")
+    here.page.check("tr[data-id=note-4] input")
+    bar, toast = (here.page.locator(one).bounding_box() for one in (".bulk", ".toast"))
+    assert toast["y"] + toast["height"] <= bar["y"]
+    _memory(here).pin("note-3", pinned=False)
 
 
 def test_all_that_fits_the_filters_is_erased_at_once(visit: Begin, desk: str) -> None:
@@ -224,6 +277,9 @@ def test_a_hit_is_one_line_with_one_bar_on_a_scale_for_all(visit: Begin, desk: s
     assert lengths[0] >= lengths[-1]
     assert "live" in here.page.locator("tr.hit mark").all_inner_texts()
     assert here.page.locator(".reasons").count() == 1
+    assert "In the order of the score" in here.page.inner_text(".reasons")
+    assert "supersedes another hit" in here.page.inner_text(".reasons")
+    assert here.page.locator("tr.hit[data-id=new-home] rect.f-current").count() == 1
     old = here.page.locator("tr.hit.old[data-id=old-home]")
     assert "Lisbon" in old.locator(".newer").inner_text()
     assert old.locator(".newer").get_attribute("href") == "#/memories/new-home"
@@ -249,6 +305,13 @@ def test_the_cut_off_is_seen_with_what_lies_below_it(visit: Begin, desk: str) ->
     assert here.page.locator("tr.hit:not(.faint)").count() == 0
     assert here.page.locator("tr.cut + tr.hit.faint").count() == 1
     assert "0.5%" in here.page.inner_text("tr.cut")
+
+
+def test_as_of_says_that_it_goes_by_when_a_memory_was_stored(visit: Begin, desk: str) -> None:
+    here = visit()
+    here.enter("/memories?q=where+does+Cleo+live&as_of=2020-01-01T12:00", key=desk)
+    here.page.get_by_text("A memory that was said before, but stored later, was not known yet.").wait_for()
+    assert "What was stored later is left out" in here.page.inner_text("#memories-list .notice")
 
 
 def test_a_phone_shows_rows_first_and_filters_when_they_are_asked_for(visit: Begin, desk: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from memwell.errors import FileError
+from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.service.jobs import Report
 from tests.service.browser.conftest import House, Visit
@@ -23,6 +25,8 @@ def seen(house: House) -> str:
     memory.remember("The printer is on the third floor.", speaker="Ann", id="printer")
     memory.remember("My birthday is on 3 May 1990.", speaker="Dora", id="third")
     memory.remember("My birthday is on 4 June 1991.", speaker="Dora", id="fourth")
+    # Said long ago and learnt today.
+    memory.remember("The lift is out of order.", time=utc_now() - timedelta(days=400))
     memory.flush()
 
     def fails(report: Report) -> None:
@@ -51,6 +55,7 @@ def test_the_overview_answers_three_questions(visit: Begin, seen: str) -> None:
         "What was learnt?", "What was asked, and how well was it answered?", "What needs attention?",
     ]  # fmt: skip
     assert "The printer is on the third floor." in here.page.inner_text("[data-part=learnt]")
+    assert "4 stored in this time" in here.page.inner_text("[data-part=learnt]")
     tiles = dict(
         zip(
             here.page.locator("[data-part=asked] dt").all_inner_texts(),
@@ -69,7 +74,8 @@ def test_a_contradiction_and_a_failed_job_are_told_in_words(visit: Begin, seen: 
     here.enter("/overview", key=seen)
     clash = here.page.locator("[data-need=contradictions] li", has_text="4 June 1991")
     clash.get_by_text("“My birthday is on 3 May 1990.”").wait_for()
-    assert "Dora" in clash.inner_text()
+    assert "Dora birthday" in clash.inner_text()
+    assert clash.locator("strong").all_inner_texts() == ["4 June 1991", "3 May 1990"]
     assert "Export: the disk of the export is full" in here.page.inner_text("[data-need=jobs]")
 
 

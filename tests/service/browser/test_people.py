@@ -70,8 +70,38 @@ def test_what_is_known_has_its_time_and_evidence_and_what_is_over_on_demand(visi
     assert known.locator(".over").inner_text() == "Hamburg"
     known.locator("input[type=checkbox]").uncheck()
     known.locator("input[type=date]").fill((utc_now() - timedelta(days=300)).date().isoformat())
+    here.settle()
     assert "Hamburg" in known.locator("tbody").inner_text()
     assert "Lisbon" not in known.locator("tbody").inner_text()
+
+
+def test_a_past_day_is_shown_as_the_service_tells_it(visit: Begin, folk: str) -> None:
+    """What was corrected since then is right for that day, too."""
+    here, day = visit(), utc_now() - timedelta(days=45)
+    memory = _memory(here)
+    memory.remember("I live in Rome. My email is max@example.com.", speaker="Max", time=utc_now() - timedelta(days=60))
+    memory.catch_up()
+    memory.facts.correct("Max", "lives_in", "Bari")
+    here.enter("/people/Max", key=folk)
+    known = here.page.locator("[data-part=known]")
+    known.locator("input[type=date]").fill(day.date().isoformat())
+    here.settle()
+    expected = {fact.object for fact in memory.facts_about("Max", as_of=day)}
+    assert expected == {"Bari", "max@example.com"}
+    assert set(known.locator("tbody td:nth-child(2)").all_inner_texts()) == expected
+
+
+def test_relatives_and_favourites_are_named_in_chinese(visit: Begin, house: House) -> None:
+    space = Space("acme", "kin")
+    memory = house.service.memory_of(space)
+    memory.remember("My mother lives in Graz.")
+    memory.remember("我最喜欢的菜是水煮鱼。")
+    memory.catch_up()
+    _, token = house.service.keys.create("kin", space=space, scopes=["read"])
+    here = visit(language="zh-CN")
+    here.enter("/people/user", key=token)
+    assert "用户的母亲" in here.page.inner_text(".side-list")
+    assert here.page.locator("[data-part=known] tr", has_text="水煮鱼").locator("td").first.inner_text() == "最喜欢的菜"
 
 
 @pytest.mark.parametrize("width", [1100, 390])
@@ -181,11 +211,24 @@ def test_a_fact_is_put_right_in_place(visit: Begin, language: str, correct: str,
     lived.wait_for()
     assert [fact.object for fact in memory.facts_about(name, relation="lives_in")] == ["Porto"]
     assert by_hand in lived.inner_text()
+    undo, undone = ("Undo", "Undone") if language == "en-US" else ("撤销", "已撤销")
+    here.page.click(f".toast button:has-text('{undo}')")
+    here.page.wait_for_selector(f".toast >> text={undone}")
+    assert [fact.object for fact in memory.facts_about(name, relation="lives_in")] == ["Rome"]
+    memory.facts.correct(name, "lives_in", "Porto")
+    here.page.reload()
+    here.settle()
     here.page.locator(f".known [aria-label^='{retract}']").click()
     here.page.click("dialog button[type=submit]")
     here.page.wait_for_selector("dialog", state="detached")
     here.page.locator(".known tr", has_text="jazz").wait_for(state="detached")
     assert memory.facts_about(name, relation="likes") == []
+    here.page.click(f".toast button:has-text('{undo}')")
+    here.page.locator(".known tr", has_text="jazz").wait_for()
+    assert [fact.object for fact in memory.facts_about(name, relation="likes")] == ["jazz"]
+    memory.facts.retract(name, "likes", "jazz")
+    here.page.reload()
+    here.settle()
     here.page.check("[data-part=known] input[type=checkbox]")
     told = here.page.inner_text("[data-part=known] table")
     assert "Rome" in told

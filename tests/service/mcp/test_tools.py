@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,13 @@ from memwell.service.mcp.tools import MEMORY_TOOLS
 from memwell.tokens import ExactCounter
 
 TOOLS = {tool.name: tool for tool in MEMORY_TOOLS}
+
+
+def test_the_page_names_every_argument() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    for name, tool in TOOLS.items():
+        told = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")][-1].partition("|")[2]
+        assert re.findall("`([a-z_]+)`", told) == [name, *tool.takes.__struct_fields__], name
 
 
 def day(number: int) -> datetime:

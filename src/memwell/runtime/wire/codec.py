@@ -268,10 +268,10 @@ def _detail(error: MemwellError, kind: ProblemKind, request: str) -> str:
         return "the store can only be read now: it is sealed, write-protected or a replica"
     if kind.status in (500, 501) and kind.code != "missing-dependency":
         return f"the service's log has it under {request}"
-    return _plainly(str(error))
+    return plainly(str(error))
 
 
-def _plainly(text: str) -> str:
+def plainly(text: str) -> str:
     """A message of the library without Python notation."""
     for call, words in _CALLS.items():
         text = text.replace(call, words)

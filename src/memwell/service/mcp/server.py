@@ -40,7 +40,7 @@ from memwell.errors import (
 from memwell.language.quoting import label
 from memwell.longterm.recall import looking
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire.codec import problem_of
+from memwell.runtime.wire.codec import plainly, problem_of
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp.graph import GRAPH_TOOLS, KnowledgeGraph
 from memwell.service.mcp.tools import (
@@ -174,7 +174,7 @@ class _Answering:
         try:
             return await self._in_thread(caller, work)
         except AccessDenied as error:
-            raise MCPError(types.INVALID_REQUEST, one_line(str(error))) from None
+            raise MCPError(types.INVALID_REQUEST, one_line(plainly(str(error)))) from None
         except MemwellError as error:
             raise MCPError(types.INVALID_PARAMS, _said(error)) from None
 
@@ -213,7 +213,7 @@ def _allow(caller: Caller, scope: str, action: str) -> None:
 
 def _said(error: MemwellError) -> str:
     """The sentence for the caller. The address of the store goes to the log only."""
-    text = one_line(str(error)) or type(error).__name__
+    text = one_line(plainly(str(error))) or type(error).__name__
     if not isinstance(error, BackendError):
         return text
     _logger.error("the store failed", exc_info=error)

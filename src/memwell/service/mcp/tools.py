@@ -350,7 +350,8 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return msgspec.convert({} if arguments is None else arguments, self.takes)
         except msgspec.ValidationError as error:
-            raise InvalidInput(f"wrong arguments for {self.name}: {error}") from None
+            known = f"; it takes {', '.join(self.takes.__struct_fields__)}" if "unknown field" in str(error) else ""
+            raise InvalidInput(f"wrong arguments for {self.name}: {error}{known}") from None
         except RecursionError:
             raise InvalidInput(f"wrong arguments for {self.name}: they are {TOO_DEEP}") from None
 

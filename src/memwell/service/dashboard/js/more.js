@@ -1,10 +1,10 @@
 // What the pages of conversations, facts, documents and the service share. The first of them brings their style along.
 import { path } from './api.js';
 import * as format from './format.js';
-import { speaking } from './language.js';
+import { language, speaking } from './language.js';
 import { busy, button, dialog, field, h, icon, replace, svg } from './parts.js';
 import { problem, t as shellT } from './shell.js';
-import words from './words/more.js';
+import words, { CHINESE } from './words/more.js';
 
 const t = speaking(words);
 
@@ -28,7 +28,12 @@ export function marked(text, query) {
   const long = terms.filter((term) => term.length > 3 || /\P{ASCII}|\d/u.test(term));
   // Chinese has no blanks between words, so pairs of characters stand for them.
   const pieces = (long.length ? long : terms).flatMap((term) => (/\p{Script=Han}{3}/u.test(term) ? pairs(term) : [term]));
-  const found = new RegExp(pieces.sort((one, other) => other.length - one.length).map(escaped).join('|'), 'giu');
+  return highlighted(text, pieces);
+}
+
+// The text with each of the pieces marked, in any case.
+export function highlighted(text, pieces) {
+  const found = new RegExp([...pieces].sort((one, other) => other.length - one.length).map(escaped).join('|'), 'giu');
   const parts = [];
   let at = 0;
   for (const match of text.matchAll(found)) {
@@ -48,11 +53,18 @@ export function short(text, most = 160) {
 
 // `lives_in` in words. What comes after "favourite:" is the user's own.
 export function relation(name) {
-  if (name.startsWith('favourite:')) return t('relation.favourite', { what: name.slice(10) });
+  if (name.startsWith('favourite:')) return t('relation.favourite', { what: translated(name.slice(10)) });
   return `relation.${name}` in words.en ? t(`relation.${name}`) : name.replaceAll('_', ' ');
 }
 
-export const person = (name) => (name === 'user' ? t('user') : name);
+// The service names the relatives of the user in English, whatever they were called.
+const translated = (what) => (language() === 'zh' ? (CHINESE.get(what) ?? what) : what);
+const OF_USER = "user's ";
+
+export function person(name) {
+  if (name.startsWith(OF_USER)) return t('user.of', { what: translated(name.slice(OF_USER.length)) });
+  return name === 'user' ? t('user') : name;
+}
 
 // What the service names as the source of a fact that somebody stated, instead of a memory's id.
 const BY_HAND = 'by hand';

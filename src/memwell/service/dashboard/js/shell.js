@@ -58,7 +58,7 @@ export function frame({ me, main, onlanguage, onsignout }) {
 // In a space that is not the key's own: which it is, what may be done there, and the way back.
 function visiting(me) {
   const space = h('bdi', { translate: 'no' }, h('strong', {}, session.space.join(' / ')));
-  const may = me.key.scopes.includes('write') ? 'visit.may' : 'visit.looks';
+  const may = looksInto(me) ? 'visit.looks' : 'visit.may';
   return h('div', { class: 'notice visiting', role: 'region', 'aria-label': t('visit.label') }, icon('eye'), h('div', { class: 'grow' }, space, ' · ', t(may)), h('a', { class: 'button small', href: '#/spaces' }, t('visit.back')));
 }
 
@@ -171,18 +171,28 @@ export function failed(error) {
   toast([text, detail, request && t('problem.request', { request })].filter(Boolean).join(' · '));
 }
 
+// An operator looks into a space of others; a key with the scope spaces is at home below its own.
+export const looksInto = (me) => Boolean(session.space) && !me.key.scopes.includes('spaces');
+
+// Why something cannot be done; empty where it can. Without a scope it reads, but leaves a job or a receipt in the space.
+function withheld(scope, me) {
+  if (looksInto(me) && scope !== 'read') return t('visit.only');
+  return !scope || me.key.scopes.includes(scope) ? '' : t('scope.missing', { scope: t(`scope.${scope}`) });
+}
+
 // A control that needs a scope: without it it stays visible, cannot be used, and says why.
 export function gated(control, scope, me) {
-  if (me.key.scopes.includes(scope)) return control;
+  const why = withheld(scope, me);
+  if (!why) return control;
   control.disabled = true;
-  control.title = t('scope.missing', { scope: t(`scope.${scope}`) });
+  control.title = why;
   return control;
 }
 
 // The same as a sentence, for where there is no pointer to hover with; nothing when the key has the scope.
 export function lacking(scope, me) {
-  if (me.key.scopes.includes(scope)) return null;
-  return h('p', { class: 'muted small' }, t('scope.missing', { scope: t(`scope.${scope}`) }));
+  const why = withheld(scope, me);
+  return why ? h('p', { class: 'muted small' }, why) : null;
 }
 
 export function copyButton(text, label = t('copy')) {

@@ -71,7 +71,8 @@ export const FAMILIES = {
   talk: ['near_words', 'talk'],
   time: ['time', 'when', 'number'],
   who: ['speaker'],
-  worth: ['importance', 'recency', 'uses', 'current'],
+  worth: ['importance', 'recency', 'uses'],
+  current: ['current'],
   other: [],
 };
 const FAMILY_OF = Object.fromEntries(Object.entries(FAMILIES).flatMap(([family, all]) => all.map((reason) => [reason, family])));

@@ -24,9 +24,9 @@ function audit(body, app) {
   // What was repaired since the page was opened, newest first. What was merged is listed nowhere else.
   const repaired = h('div', {});
   const steps = [];
-  const run = button({ label: t('run'), icon: 'shield', kind: 'primary' });
+  const run = app.gated(button({ label: t('run'), icon: 'shield', kind: 'primary' }), null);
   const status = h('div', { class: 'grow', 'aria-live': 'polite' });
-  replace(body, h('div', { class: 'card row' }, run, status), repaired, out);
+  replace(body, h('div', { class: 'card row' }, run, app.lacking(null), status), repaired, out);
   run.addEventListener('click', () => look());
   latest();
 

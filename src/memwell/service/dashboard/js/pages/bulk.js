@@ -88,7 +88,7 @@ export function bulk({ app, onchange }) {
     const all = chosen();
     confirmed({
       title: t('bulk.erase.title', { count: all.length }),
-      text: t('erase.text'),
+      text: t('bulk.erase.text', { count: all.length }),
       word: t('erase.word'),
       go: t('erase'),
       work: async () => {
@@ -119,7 +119,7 @@ export function adding(app, onadded) {
   const form = h(
     'form',
     { class: 'stack', id: 'new-memory' },
-    field(t('edit.text'), text),
+    field(t('edit.text'), text, { hint: t('add.text.hint') }),
     h('div', { class: 'fields' }, field(t('speaker'), inputs.speaker), field(t('session'), inputs.session), field(t('kind'), inputs.kind), field(t('said'), inputs.time)),
     field(t('metadata'), metadata, { hint: t('add.metadata.hint') }),
     out,

@@ -36,7 +36,7 @@ function exporting(app, recent) {
   const asked = { format: 'jsonl' };
   const vectors = h('input', { type: 'checkbox' });
   const extra = h('label', { class: 'check' }, vectors, h('span', {}, t('export.vectors')));
-  const go = button({ label: t('export.go'), icon: 'download', kind: 'primary' });
+  const go = app.gated(button({ label: t('export.go'), icon: 'download', kind: 'primary' }), null);
   const out = h('div', { class: 'stack', 'aria-live': 'polite' });
   go.addEventListener('click', async () => {
     try {
@@ -52,7 +52,7 @@ function exporting(app, recent) {
     }
   });
   const pick = choice({ label: t('export.format'), value: asked.format, options: ['jsonl', 'markdown'].map((one) => [one, t(`export.${one}`)]), onchange: (one) => ((asked.format = one), (extra.hidden = one !== 'jsonl')) });
-  return h('section', { class: 'card stack', data: { part: 'export' } }, h('h2', {}, t('export')), h('p', { class: 'muted' }, t('export.text')), h('div', {}, pick), extra, h('div', { class: 'row' }, go), out);
+  return h('section', { class: 'card stack', data: { part: 'export' } }, h('h2', {}, t('export')), h('p', { class: 'muted' }, t('export.text')), h('div', {}, pick), extra, h('div', { class: 'row' }, go), app.lacking(null), out);
 }
 
 function importing(app, recent) {
@@ -79,8 +79,8 @@ function importing(app, recent) {
 
 // A backup is the whole store with every space, so it is made where the store is, and not sent to a browser.
 function backup() {
-  const lines = ['memwell backup backups/ --store app.db --keep 7', 'memwell restore backups/FILE --store app.db'];
-  return h('section', { class: 'card stack', data: { part: 'backup' } }, h('h2', {}, t('backup')), h('p', { class: 'muted' }, t('backup.text')), lines.map((line) => h('div', { class: 'row' }, h('pre', { class: 'code grow', tabindex: 0 }, line), copyButton(line))));
+  const lines = ['memwell backup backups/ --store app.db --keep 7', 'memwell restore backups/FILE --store app.db --force'];
+  return h('section', { class: 'card stack', data: { part: 'backup' } }, h('h2', {}, t('backup')), h('p', { class: 'muted' }, t('backup.text')), lines.map((line, at) => [at > 0 && h('p', { class: 'muted' }, t('backup.restore')), h('div', { class: 'row' }, h('pre', { class: 'code grow', tabindex: 0 }, line), copyButton(line))]));
 }
 
 function report(result) {

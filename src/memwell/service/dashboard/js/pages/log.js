@@ -83,7 +83,7 @@ function targetOf(text) {
 
 function detailOf([name, value]) {
   const scopes = () => format.list(String(value).split(' ').map((scope) => (SCOPES.includes(scope) ? shellT(`scope.${scope}`) : scope)));
-  const told = name === 'write' ? t(value ? 'yes' : 'no') : name === 'scopes' ? scopes() : typeof value === 'number' ? format.number(value) : value;
+  const told = name === 'operation' && `action.${value}` in words.en ? t(`action.${value}`) : name === 'write' ? t(value ? 'yes' : 'no') : name === 'scopes' ? scopes() : typeof value === 'number' ? format.number(value) : value;
   return `detail.${name}` in words.en ? t(`detail.${name}`, { value: told }) : `${name} ${told}`;
 }
 

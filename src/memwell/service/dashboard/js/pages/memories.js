@@ -3,7 +3,7 @@ import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { busy, button, choice, empty, h, icon, replace, skeleton } from '../parts.js';
 import { followed } from '../jobs.js';
-import { confirmed, own } from '../more.js';
+import { confirmed, highlighted, own } from '../more.js';
 import { kindName, speakerName } from '../names.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/memories.js';
@@ -15,6 +15,15 @@ import { recalled } from './recalled.js';
 const t = speaking(words);
 const PAGE = 60;
 const TYPING_MS = 140;
+const FAR = 60;
+const BEFORE = 24;
+// Where a column tells nothing.
+const BLANK = {
+  speaker: (one) => !one.speaker,
+  session: (one) => !one.session,
+  kind: (one) => one.kind === 'memory',
+  metadata: (one) => !Object.keys(one.metadata ?? {}).length,
+};
 // What each column sorts by; a column without it cannot be sorted.
 const COLUMNS = [['text'], ['speaker', 'speaker'], ['session', 'session'], ['kind', 'kind'], ['metadata'], ['weight', 'importance'], ['said', 'time']];
 
@@ -106,6 +115,7 @@ export function show(root, app, where) {
       list.querySelector('tbody').append(...page.items.map((one) => row(one)));
       list.querySelector('.more')?.remove();
     }
+    tidy();
     const shown = offset + page.items.length;
     if (page.total == null ? page.items.length === PAGE : shown < page.total) list.append(more(() => browsed(now, shown)));
   }
@@ -137,6 +147,7 @@ export function show(root, app, where) {
       list.querySelector('.more')?.remove();
       list.querySelector('tbody').append(...rows);
     }
+    tidy();
     if (page.next) list.append(more(() => forgotten(now, page.next)));
   }
 
@@ -169,7 +180,7 @@ export function show(root, app, where) {
       'tr',
       { class: 'memory', data: { id: memory.id } },
       h('td', { class: 'pick' }, box),
-      h('td', { class: 'c-text' }, h('a', { class: 'text', href: addressOf(memory.id), data: { row: '' }, translate: 'no' }, memory.pinned && icon('pin', 13), memory.text), back),
+      h('td', { class: 'c-text' }, h('a', { class: 'text', href: addressOf(memory.id), data: { row: '' }, translate: 'no' }, memory.pinned && icon('pin', 13), found(memory.text)), back),
       h('td', { class: 'c-speaker' }, own(speakerName(memory.speaker ?? ''))),
       h('td', { class: 'c-session' }, own(memory.session ?? '')),
       h('td', { class: 'c-kind' }, kindName(memory.kind)),
@@ -181,6 +192,14 @@ export function show(root, app, where) {
       if (!event.target.closest('a, button, input, label') && !getSelection().toString()) location.hash = addressOf(memory.id);
     });
     return made;
+  }
+
+  // With the words that are looked for marked; where the first one stands far behind, the row begins shortly before it.
+  function found(text) {
+    const pieces = (state.query.get('text') ?? '').split(/\s+/).filter(Boolean);
+    if (!pieces.length) return text;
+    const first = Math.min(...pieces.map((piece) => text.toLowerCase().indexOf(piece.toLowerCase())));
+    return highlighted(first > FAR ? `…${text.slice(first - BEFORE)}` : text, pieces);
   }
 
   function addressOf(id) {
@@ -209,9 +228,17 @@ export function show(root, app, where) {
   }
 
   function nothing() {
-    if (state.query.get('text') || NARROWING.test(state.query.toString())) return empty({ icon: 'filter', title: t('filtered.title'), text: t('filtered.text') });
+    if (state.query.get('text') || NARROWING.test(state.query.toString())) return empty({ icon: 'filter', title: t('filtered.title'), text: t(reversed() ? 'filtered.reversed' : 'filtered.text') });
     const action = app.can('write') && h('a', { class: 'button primary', href: '#/start' }, t('none.action'));
     return empty({ icon: 'memories', title: t('none.title'), text: t('none.text'), action });
+  }
+
+  const reversed = () => state.query.get('since') && state.query.get('until') && state.query.get('since') > state.query.get('until');
+
+  // Columns in which nothing is told leave their room to the text; what the table is sorted by stays.
+  function tidy() {
+    const all = [...state.known.values()];
+    for (const [name, isBlank] of Object.entries(BLANK)) list.querySelector('table.dense')?.classList.toggle(`no-${name}`, name !== state.query.get('sort') && all.every(isBlank));
   }
 
   function changed(id) {

@@ -4,7 +4,7 @@ import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, busy, button, dialog, field, h, icon, notice, replace, skeleton } from '../parts.js';
 import { short } from '../more.js';
-import { kindName, shortId, speakerName, trustName } from '../names.js';
+import { kindName, speakerName, trustName } from '../names.js';
 import { problem, t as shellT } from '../shell.js';
 import { signalBars } from '../signals.js';
 import words from '../words/memories.js';
@@ -213,7 +213,7 @@ function details(memory) {
     memory.trust && [t('trust'), trustName(memory.trust)],
     memory.accessed && [t('accessed'), format.dateTime(memory.accessed)],
     memory.flags?.length > 0 && [t('flags'), memory.flags.map((flag) => badge(flag, 'warn'))],
-    [t('id'), shortId(memory.id)],
+    [t('id'), h('code', { class: 'whole', translate: 'no' }, memory.id)],
   ].filter(Boolean);
   return h('dl', { class: 'facts-list' }, rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }

@@ -18,6 +18,7 @@ export function needs(app) {
   const asked = h('div', { class: 'stack' }, skeleton(2));
   const now = h('div', { class: 'stack' });
   const state = { asked: null, now: null };
+  const names = {};
   const node = h('div', { class: 'card stack needs' }, asked, now);
   const calm = () => state.asked === 0 && state.now === 0 && replace(asked, h('p', { class: 'muted' }, t('needs.none')));
 
@@ -27,7 +28,11 @@ export function needs(app) {
       app.api.get('/v1/jobs', {}, app.signal).then((found) => found.items.filter((job) => job.status === 'failed'), () => []),
     ]);
     state.asked = clashes.length + jobs.length;
-    replace(asked, clashes.length > 0 && contradictions(app, clashes), jobs.length > 0 && failedJobs(jobs));
+    // The words for relations belong to later pages; the first view does without them where nothing contradicts.
+    const { person, relation } = clashes.length ? await import('../more.js') : {};
+    names.person = person;
+    names.relation = relation;
+    replace(asked, clashes.length > 0 && contradictions(app, clashes, names), jobs.length > 0 && failedJobs(jobs));
     calm();
   }
 
@@ -46,7 +51,7 @@ function need(kind, count, title, ...children) {
   return h('section', { class: 'stack need', data: { need: kind } }, h('h3', { class: 'row' }, badge(count, 'warn'), title), children);
 }
 
-function contradictions(app, clashes) {
+function contradictions(app, clashes, { person, relation }) {
   // One of each question first: a birthday may have been told five times.
   const asked = new Map(clashes.map((one) => [`${one.kept.subject} ${one.kept.relation}`, one]));
   const shown = [...new Set([...asked.values(), ...clashes])].slice(0, SHOWN);
@@ -54,18 +59,17 @@ function contradictions(app, clashes) {
     'contradictions',
     `${format.number(clashes.length)}${clashes.length < MOST ? '' : '+'}`,
     t('needs.contradictions', { count: clashes.length }),
-    h('ul', { class: 'clashes' }, shown.map(({ kept, other }) => h('li', {}, h('a', { class: 'who', href: `#/people/${encodeURIComponent(kept.subject)}`, translate: 'no' }, kept.subject === 'user' ? t('user') : kept.subject), side(app, kept, 'kept'), side(app, other, 'other')))),
+    h('ul', { class: 'clashes' }, shown.map(({ kept, other }) => h('li', {}, h('span', {}, h('a', { href: `#/people/${encodeURIComponent(kept.subject)}`, translate: 'no' }, person(kept.subject)), ' ', relation(kept.relation)), side(app, kept, 'kept'), side(app, other, 'other')))),
     clashes.length > SHOWN && h('p', {}, h('a', { href: '#/audit' }, t('needs.all'))),
   );
 }
 
-// One of the two: the words in which it was said, and when. What was stated by hand has no memory.
+// One of the two: its value, when it was said, and in which words. What was stated by hand has no memory.
 function side(app, fact, which) {
   const id = fact.evidence[0]?.record;
-  const words_ = h('span', { translate: 'no' }, fact.object);
-  const told = id && id !== 'by hand' ? h('a', { href: `#/memories/${encodeURIComponent(id)}`, translate: 'no' }, fact.object) : words_;
-  if (told !== words_) app.api.get(path`/v1/memories/${id}`, {}, app.signal).then((memory) => (told.textContent = `“${memory.text.slice(0, SHORT)}”`), () => {});
-  return h('span', { class: `told ${which}` }, h('span', { class: 'muted small' }, t(`needs.${which}`), ' ', format.date(fact.said_at)), told);
+  const told = id && id !== 'by hand' && h('a', { class: 'small', href: `#/memories/${encodeURIComponent(id)}`, translate: 'no' }, '…');
+  if (told) app.api.get(path`/v1/memories/${id}`, {}, app.signal).then((memory) => (told.textContent = `“${memory.text.slice(0, SHORT)}${memory.text.length > SHORT ? '…' : ''}”`), () => {});
+  return h('span', { class: `told ${which}` }, h('strong', { translate: 'no' }, fact.object), h('span', { class: 'muted small' }, t(`needs.${which}`), ' ', format.date(fact.said_at)), told);
 }
 
 function failedJobs(jobs) {

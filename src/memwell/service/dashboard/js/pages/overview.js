@@ -1,5 +1,6 @@
 // The overview: what was learnt, what was asked and how well it was answered, and what needs attention. Where there is nothing
 // yet, how to begin.
+import { session } from '../api.js';
 import { trend } from '../chart.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
@@ -28,6 +29,7 @@ export function show(root, app) {
     const number = (asked += 1);
     try {
       const figures = await app.api.get('/v1/figures', { span: chosen.span, whole: chosen.whole || null }, app.signal);
+      figures.learnt = await learntIn(app, figures);
       // An answer to an earlier choice that came late.
       if (number !== asked) return;
       if (!parts && isNew(figures) && app.can('write')) return begin();
@@ -57,12 +59,19 @@ export function show(root, app) {
   return { leave: () => clearInterval(timer) };
 }
 
+// How many memories were stored in the time that is shown, however long ago they were said; null where that is not counted.
+async function learntIn(app, { now, since, whole, totals }) {
+  if (whole || !totals?.memories || !app.can('read')) return null;
+  const found = await app.api.get('/v1/activity', { since, until: now, by: 'stored', steps: 1 }, app.signal).catch(() => null);
+  return found?.counts.length ? found.total : null;
+}
+
 function isNew({ totals, whole }) {
   return !whole && totals?.memories === 0 && !totals.conversations && !totals.documents;
 }
 
 function leadOf(app) {
-  return chosen.whole ? t('lead.whole') : t('lead.own', { space: app.me.key.space.join(' / ') });
+  return chosen.whole ? t('lead.whole') : t(session.space ? 'lead.visit' : 'lead.own', { space: app.me.key.space.join(' / ') });
 }
 
 function spans(refresh) {
@@ -136,10 +145,8 @@ const big = (text, unit) => h('dd', {}, text, unit && h('small', {}, unit));
 
 function learntTiles(figures) {
   const { totals = {} } = figures;
-  const counted = (figures.trends ?? []).map((point) => point.memories).filter((count) => count != null);
-  const grown = counted.length ? counted.at(-1) - counted[0] : null;
   return [
-    tile(t('memories'), big(format.compact(totals.memories)), grown == null ? memoryNote(totals) : t('grown', { count: format.signed(grown, 0) })),
+    tile(t('memories'), big(format.compact(totals.memories)), figures.learnt == null ? memoryNote(totals) : t('learnt', { count: format.compact(figures.learnt) })),
     tile(t('conversations'), big(format.compact(totals.conversations)), noted('messages', totals.messages)),
     tile(t('documents'), big(format.compact(totals.documents)), noted('chunks', totals.chunks)),
     latencyTile('write', figures.write),

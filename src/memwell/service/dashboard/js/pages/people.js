@@ -95,7 +95,7 @@ async function one(main, app, name, subjects) {
       app.api.get('/v1/graph', { start: name, depth: 1, limit: 60 }, app.signal),
     ]);
     if (main.dataset.name !== name) return;
-    replace(main, head(name, facts), known(app, facts, again), relations(app, name, facts, edges, subjects), when(app, name, facts), prompts(app, facts), more(app, name));
+    replace(main, head(name, facts), known(app, name, facts, again), relations(app, name, facts, edges, subjects), when(app, name, facts), prompts(app, facts), more(app, name));
   } catch (error) {
     if (error.name !== 'AbortError' && main.dataset.name === name) replace(main, problem(error, again));
   }
@@ -112,13 +112,28 @@ function head(name, facts) {
 }
 
 // What held on a day; without one what holds now. What is over can be shown too.
-function known(app, facts, again) {
+function known(app, name, facts, again) {
   const box = h('div', {});
-  const day = h('input', { type: 'date', 'aria-label': t('day'), title: t('day') });
+  const day = h('input', { type: 'date', 'aria-label': t('day'), title: t('day.hint') });
   const past = h('input', { type: 'checkbox' });
+  let held = (fact) => !isOver(fact);
+  // What held on a day is for the service to say: a correction of today holds for that day, too.
+  const look = async () => {
+    const asked = day.value;
+    box.setAttribute('aria-busy', 'true');
+    try {
+      const then = asked && (await app.api.get('/v1/facts', { subject: name, as_of: new Date(`${asked}T23:59`).toISOString() }, app.signal)).items;
+      if (asked !== day.value) return;
+      const ids = then && new Set(then.map((fact) => fact.id));
+      held = ids ? (fact) => ids.has(fact.id) : (fact) => !isOver(fact);
+      draw();
+    } catch (error) {
+      box.removeAttribute('aria-busy');
+      if (error.name !== 'AbortError') replace(box, problem(error, look));
+    }
+  };
   const draw = () => {
-    const moment = day.value ? new Date(`${day.value}T23:59`).getTime() : Date.now();
-    const held = (fact) => fact.retired_at == null && (!day.value || Date.parse(began(fact)) <= moment) && !isOver(fact, moment);
+    box.removeAttribute('aria-busy');
     const shown = facts.filter((fact) => past.checked || held(fact)).sort((one, other) => Number(held(other)) - Number(held(one)) || one.relation.localeCompare(other.relation) || Date.parse(began(other)) - Date.parse(began(one)));
     if (!shown.length) return void replace(box, h('p', { class: 'muted' }, t(day.value ? 'known.none' : 'history.none')));
     replace(
@@ -130,11 +145,11 @@ function known(app, facts, again) {
       ),
     );
   };
-  day.addEventListener('change', draw);
+  day.addEventListener('change', look);
   past.addEventListener('change', draw);
   draw();
   const over = facts.filter((fact) => isOver(fact)).length;
-  const tools = h('div', { class: 'row' }, over > 0 && h('label', { class: 'check small' }, past, h('span', {}, t('past', { count: over }))), h('label', { class: 'row small' }, h('span', { class: 'muted' }, t('day')), day));
+  const tools = h('div', { class: 'row' }, over > 0 && h('label', { class: 'check small' }, past, h('span', {}, t('past', { count: over }))), h('label', { class: 'row small', title: t('day.hint') }, h('span', { class: 'muted' }, t('day')), day));
   return h('section', { class: 'card stack', data: { part: 'known' } }, h('div', { class: 'row between' }, h('h3', {}, t('attributes')), facts.length > 0 && tools), box);
 }
 
@@ -153,6 +168,7 @@ function correcting(app, fact, again) {
     kind: 'correct',
     fields: [field(t('correct.value'), value), field(t('correct.since'), day, { hint: t('correct.since.hint') })],
     body: () => ({ former: fact.object, value: value.value.trim(), valid_from: moment(day) }),
+    undo: ({ value: wrong }) => ({ former: wrong, value: fact.object }),
   });
   value.select();
 }
@@ -163,22 +179,27 @@ function retracting(app, fact, again) {
     kind: 'retract',
     fields: [field(t('retract.ended'), day, { hint: t('retract.ended.hint') })],
     body: () => ({ value: fact.object, ended: moment(day) }),
+    undo: () => ({ value: fact.object }),
   });
 }
 
 const moment = (day) => (day.value ? new Date(`${day.value}T00:00`).toISOString() : null);
 
 // A window that sends one change of a fact, and shows the page again.
-function asking(app, fact, again, { kind, fields, body }) {
+function asking(app, fact, again, { kind, fields, body, undo }) {
+  const about = { subject: fact.subject, relation: fact.relation };
+  // The value before is stated again, by hand: what was said of it stays over.
+  const takeBack = (former) => app.api.post('/v1/facts/correct', { ...about, ...former }, app.signal).then(() => (app.toast(t('hands.undone')), again()), app.failed);
   const go = h('button', { class: 'button primary', type: 'submit' }, t(kind));
   const out = h('div', {});
   const form = h('form', { class: 'stack' }, h('p', {}, own(person(fact.subject)), ' – ', relation(fact.relation), ' – ', own(fact.object)), fields, out, h('div', { class: 'row' }, go, button({ label: shellT('cancel'), onclick: () => shown.close() })));
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
+    const asked = body();
     try {
-      await busy(go, () => app.api.post(`/v1/facts/${kind}`, { subject: fact.subject, relation: fact.relation, ...body() }, app.signal));
+      await busy(go, () => app.api.post(`/v1/facts/${kind}`, { ...about, ...asked }, app.signal));
       shown.close();
-      app.toast(t(`${kind}.done`));
+      app.toast(t(`${kind}.done`), { action: shellT('undo'), onaction: () => takeBack(undo(asked)) });
       again();
     } catch (error) {
       replace(out, problem(error));

@@ -15,13 +15,13 @@ const typed = { query: null, thread: '', budget: 1000, system: '', profile: '', 
 export function show(root, app, where) {
   const out = h('div', { class: 'stack', 'aria-live': 'polite' }, empty({ icon: 'play', title: t('empty.title'), text: t('empty.text') }));
   const query = h('textarea', { rows: 3, value: where.query.get('q') ?? typed.query ?? t('query.example'), data: { search: '' }, required: true });
-  const run = h('button', { class: 'button primary', type: 'submit' }, t('run'));
-  const form = h('form', { class: 'card stack' }, field(t('query'), query), options(app), run);
+  const run = app.gated(h('button', { class: 'button primary', type: 'submit' }, t('run')), null);
+  const form = h('form', { class: 'card stack' }, field(t('query'), query), options(app), run, app.lacking(null));
   query.addEventListener('input', () => (typed.query = query.value));
   query.addEventListener('keydown', (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && form.requestSubmit());
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    busy(run, () => make(out, app, query.value));
+    if (!run.disabled) busy(run, () => make(out, app, query.value));
   });
   root.append(pageHead(t('title'), t('lead')), h('div', { class: 'bench' }, form, out));
   if (where.query.get('q')) form.requestSubmit();

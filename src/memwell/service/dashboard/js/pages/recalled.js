@@ -28,7 +28,7 @@ export async function recalled({ app, list, count, query, known }) {
   replace(
     list,
     asked.as_of && notice('plain', t('as_of.note', { time: format.dateTime(asked.as_of) })),
-    !relevant.length && h('div', { role: 'status' }, empty({ icon: 'search', title: t('missed.title'), text: t('missed.text') })),
+    !relevant.length && h('div', { role: 'status' }, empty({ icon: 'search', title: t('missed.title'), text: t(asked.as_of ? 'missed.as_of' : 'missed.text') })),
     hits.length > 0 && legend(scale),
     hits.length > 0 &&
       h(
@@ -47,7 +47,7 @@ export async function recalled({ app, list, count, query, known }) {
 // The reasons are told once: what the colours of all bars mean.
 function legend(scale) {
   const named = Object.keys(FAMILIES).filter((family) => scale.used.has(family));
-  return h('p', { class: 'legend reasons' }, h('span', { class: 'plain' }, t('legend')), named.map((family) => h('span', {}, h('i', { class: `f-${family}` }), h('span', { class: 'plain' }, familyName(family)))), h('span', { class: 'plain' }, t('legend.cut', { share: format.percent(MIN_RELEVANCE, 1) })));
+  return h('p', { class: 'legend reasons' }, h('span', { class: 'plain' }, t('legend.order')), h('span', { class: 'plain' }, t('legend')), named.map((family) => h('span', {}, h('i', { class: `f-${family}` }), h('span', { class: 'plain' }, familyName(family)))), h('span', { class: 'plain' }, t('legend.cut', { share: format.percent(MIN_RELEVANCE, 1) })));
 }
 
 function cutOff() {

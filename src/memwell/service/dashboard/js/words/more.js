@@ -6,7 +6,8 @@ export default {
     'by_hand': 'by hand',
     'gone': 'not there any more',
     'said': 'said {date}',
-    'retired': 'taken back {date}',
+    'retired': 'not believed since {date}',
+    'user.of': 'the user’s {what}',
     'confirm.word': 'delete',
     'confirm.type': 'Type “{word}” to confirm',
     'sending': 'sending, {percent} %',
@@ -66,7 +67,8 @@ export default {
     'by_hand': '人工',
     'gone': '已经不在了',
     'said': '{date} 说的',
-    'retired': '{date} 撤回',
+    'retired': '{date} 起不再采信',
+    'user.of': '用户的{what}',
     'confirm.word': '删除',
     'confirm.type': '输入“{word}”以确认',
     'sending': '正在发送，{percent}%',
@@ -82,7 +84,7 @@ export default {
     'stage.flush': '正在补做',
     'stage.of': '{name}，{done} / {of}',
     'stage.done': '{name}，{done}',
-    'relation.favourite': '最喜欢的（{what}）',
+    'relation.favourite': '最喜欢的{what}',
     'relation.name': '名叫',
     'relation.age': '年龄',
     'relation.birthday': '生日',
@@ -121,3 +123,20 @@ export default {
     'relation.believes': '认为',
   },
 };
+
+const pairs = (text) => new Map(text.trim().split(' ').map((pair) => pair.replaceAll('_', ' ').split('=')));
+
+// What a favourite is of, and whom the service names by a relation to the user, in Chinese.
+export const CHINESE = pairs(
+  'colour=颜色 fruit=水果 season=季节 singer=歌手 band=乐队 book=书 novel=小说 film=电影 author=作家 team=球队 city=城市 game=游戏 ' +
+  'dish=菜 food=食物 sport=运动 song=歌 animal=动物 flower=花 actor=演员 director=导演 drink=饮料 dessert=甜品 anime=动漫 subject=科目 ' +
+  'player=球星 place=地方 country=国家 festival=节日 restaurant=餐厅 star=明星 brand=品牌 snack=零食 tea=茶 number=数字 poet=诗人 ' +
+  'painter=画家 show=电视剧 bird=鸟 coffee=咖啡 flavour=口味 album=专辑 poem=诗 breakfast=早餐 vegetable=蔬菜 music=音乐 tree=树 ' +
+  'car=车 comic=漫画 staple=主食 cuisine=菜系 hotpot=火锅 month=月份 weather=天气 idol=偶像 partner=伴侣 mother=母亲 father=父亲 ' +
+  'parents=父母 son=儿子 daughter=女儿 child=孩子 twins=双胞胎 brother=兄弟 older_brother=哥哥 younger_brother=弟弟 sister=姐妹 ' +
+  'older_sister=姐姐 younger_sister=妹妹 paternal_grandfather=爷爷 maternal_grandfather=外公 paternal_grandmother=奶奶 ' +
+  'maternal_grandmother=外婆 maternal_uncle=舅舅 paternal_uncle=叔叔 paternal_aunt=姑姑 maternal_aunt=姨妈 nephew=侄子 ' +
+  'niece=侄女 father-in-law=岳父 mother-in-law=岳母 sister-in-law=嫂子 brother-in-law=姐夫 grandson=孙子 granddaughter=孙女 ' +
+  'son-in-law=女婿 daughter-in-law=儿媳妇 relative=亲戚 friend=朋友 roommate=室友 neighbour=邻居 classmate=同学 colleague=同事 ' +
+  'boss=老板 manager=经理 teacher=老师 landlord=房东 coach=教练 doctor=医生 ',
+);

@@ -57,6 +57,7 @@ export default {
     'family.time': 'time and numbers',
     'family.who': 'who said it',
     'family.worth': 'importance, recency and use',
+    'family.current': 'supersedes another hit',
     'family.other': 'the rest',
   },
   zh: {
@@ -116,6 +117,7 @@ export default {
     'family.time': '时间和数字',
     'family.who': '说话的人',
     'family.worth': '重要程度、新近程度和使用',
+    'family.current': '取代了另一条结果',
     'family.other': '其余',
   },
 };

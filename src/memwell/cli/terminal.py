@@ -236,7 +236,7 @@ def hit_table(
 ) -> PlainTable:
     """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids.
 
-    ``newer`` are the memories that supersede some of these, by their ids: they are told by their day and text.
+    ``newer`` are the memories that supersede some of these, by their ids: they are shown with their day and text.
     """
     table = PlainTable()
     table.whole(say("score", language), justify="right")

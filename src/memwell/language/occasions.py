@@ -60,8 +60,8 @@ def _says_what_one_is(older: StatedText, before: Sequence[StatedFact]) -> bool:
 
 
 def _speaks_of_work(newer: StatedText, now: Sequence[StatedFact]) -> bool:
-    told = any(one.relation in _WORK for one in now) or not _TOPICS.isdisjoint(newer.topics)
-    return told or _OF_WORK(newer.stated) is not None
+    stated = any(one.relation in _WORK for one in now) or not _TOPICS.isdisjoint(newer.topics)
+    return stated or _OF_WORK(newer.stated) is not None
 
 
 def _is_occasion(newer: StatedText) -> bool:

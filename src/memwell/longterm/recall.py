@@ -86,7 +86,7 @@ _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # Where facts stand in a text does not hang on when it was said.
 _SAYS_MORE = 2
-"""From so many words on, or with a name, what stands beside the facts of a memory says something of its own."""
+"""From this many words on, or with a name, the rest of a text without its facts says something of its own."""
 _NAMES = re.compile(r"[a-z] [A-Z][a-z]").search
 _RECURS = LazyPattern(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|every|each|weekly|daily)\b|每[天周个隔]|每?逢",
@@ -633,7 +633,8 @@ def _over(
     by_asked = {**ended, **(facts.ended_by(asked, as_of=moment, relations=relations) if asked else {})}
     rows = {by: row for by in by_asked.values() if (row := held.snapshot.ids.get(by)) is not None}
     rows = {by: row for by, row in rows.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
-    memories |= held.memories([by for by in rows if by not in memories], wanted)
+    missing = [by for by in rows if by not in memories]
+    memories |= held.memories(missing, wanted) if missing else {}
     ranked = {one.id: one for one in found}
     found_by = {
         older: ranked.get(by) or Ranked(by, rows[by], [], (), [])

@@ -673,7 +673,7 @@ _REACTS = LazyPattern(
     r"|blow(?:n|s)? up|breathe|stomach|ill\b|sick|hospital|\bcan(?:no|['’])?t\b|\bavoid|no \w+ for me|kill me|not? go near",
     re.IGNORECASE,
 ).search
-"""Words that an allergy is told with: of a food that is safe there are none."""
+"""Words of allergies: a text about a food that is safe has none of them."""
 _GOES_ON = LazyPattern(r"[!.?…:]|,(?! ?(?:\d|aged?\b|from\b|an?\b|the\b|born\b))", re.IGNORECASE).match
 _ASKS_AFTER = LazyPattern(r"\A(?!.*\b(?:I|my|our|we|us|me)\b).*\byour\b", re.IGNORECASE).search
 """What speaks of the one spoken to: "Glad your son is okay, Ann"."""

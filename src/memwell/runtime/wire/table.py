@@ -191,7 +191,7 @@ MediaHit = with_fields("MediaHit", "A medium that answers, and why it was found,
 class BuiltPrompt(AnswerBody, frozen=True):
     """A prompt: its messages, its tokens, and its receipt; ``openai`` has the messages for Chat Completions.
 
-    A message that memwell wrote for the prompt was said by nobody: its ``time`` is the beginning of 1970, always the same.
+    A message that memwell wrote for the prompt has no speaker: its ``time`` is the beginning of 1970, always the same.
     """
 
     messages: list[Message]

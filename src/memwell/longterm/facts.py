@@ -760,6 +760,11 @@ def _by_relations(stated: Iterable[FactStatement], relations: Collection[str] | 
     return [one for one in stated if relations is None or one.relation in relations]
 
 
+def spans_of(facts: Facts, record: str) -> tuple[tuple[int, int], ...]:
+    """Where the statements of a record stand in its text, in order."""
+    return tuple(sorted((one.source.start, one.source.end) for one in facts._statements.of_record(record)))
+
+
 def _end_of(
     stated: Iterable[FactStatement],
     read: Callable[[str], tuple[list[Fact], list[FactStatement]]],

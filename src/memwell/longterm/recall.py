@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache, partial
 from itertools import islice
 from types import NoneType
@@ -25,14 +25,13 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.answers import may_answer
 from memwell.language.asking import is_question, separate_questions
-from memwell.language.claims import claims
 from memwell.language.fact_questions import fact_question, relations_with
 from memwell.language.patterns import LazyPattern
 from memwell.language.updates import LONGEST, statement, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
-from memwell.longterm.facts import Facts
+from memwell.longterm.facts import Facts, spans_of
 from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
@@ -84,7 +83,6 @@ _LOOKED_AHEAD = 8
 """How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # Where facts stand in a text does not hang on when it was said.
 _SAYS_MORE = 2
 """From this many words on, or with a name, the rest of a text without its facts says something of its own."""
 _NAMES = re.compile(r"[a-z] [A-Z][a-z]").search
@@ -625,7 +623,11 @@ def _over(
     # Facts are read from the store, so that those of strangers would cost more than all else here.
     ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE and one.id not in held.silent]
     ended = facts.ended_by(ids, as_of=moment, silent=held.silent) if ids else {}
-    ended = {id_: by for id_, by in ended.items() if _says_no_more(memories[id_][0].text, is_past=not by)}
+    ended = {
+        id_: by
+        for id_, by in ended.items()
+        if _says_no_more(memories[id_][0].text, spans_of(facts, id_), is_past=not by)
+    }
     fact = fact_question(query)
     relations = () if fact is None else fact.relations or relations_with(fact.called)
     best = [one.id for one in found[:POOL]]
@@ -647,16 +649,15 @@ def _over(
 
 
 @lru_cache(1024)
-def _says_no_more(text: str, *, is_past: bool) -> bool:
-    """Whether a text says nothing besides its facts; where these are past, nothing either that recurs."""
+def _says_no_more(text: str, spans: tuple[tuple[int, int], ...], *, is_past: bool) -> bool:
+    """Whether a text says nothing besides its facts, which stand there; where these are past, nothing that recurs."""
     if is_past and _RECURS(text):
         return False
     rest, end = "", 0
-    for one in sorted(claims(text, time=_ANY_TIME), key=lambda claim: claim.start):
-        rest, end = f"{rest} {text[end : one.start]}", max(end, one.end)
-    # Facts that an answer states are not read without its question.
+    for start, stop in spans:
+        rest, end = f"{rest} {text[end:start]}", max(end, stop)
     rest = f"{rest} {text[end:]}"
-    return not end or not (len(rest) > LONGEST or _NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
+    return not (len(rest) > LONGEST or _NAMES(rest) or len(statement(rest).words) >= _SAYS_MORE)
 
 
 def _order(record: Record) -> tuple[datetime, str]:

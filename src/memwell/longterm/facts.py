@@ -762,7 +762,8 @@ def _by_relations(stated: Iterable[FactStatement], relations: Collection[str] | 
 
 def spans_of(facts: Facts, record: str) -> tuple[tuple[int, int], ...]:
     """Where the statements of a record stand in its text, in order."""
-    return tuple(sorted((one.source.start, one.source.end) for one in facts._statements.of_record(record)))
+    said = facts._statements.of_record(record)  # pyright: ignore[reportPrivateUsage] - of this module
+    return tuple(sorted((one.source.start, one.source.end) for one in said))
 
 
 def _end_of(

@@ -1067,6 +1067,19 @@ def test_what_is_over_is_flagged_by_recall_and_in_the_prompt(
     assert assemble(question, budget=2000, recaller=memory).messages[0].text.count("OUTDATED") == 1
 
 
+def test_a_memory_that_stated_nothing_before_it_was_changed_is_over_too(bench: Bench):
+    memory = bench.memory()
+    changed = memory.remember("The labrador next door barks.", time=day(0), speaker="user").id
+    assert memory.recall("Which labrador barks?")
+    memory.update(changed, "I've got a labrador called Biscuit.")
+    over = memory.remember("we had Biscuit put to sleep", time=day(2), speaker="user").id
+    memory.flush()
+    bench.now = day(60)
+    assert {hit.id: hit.superseded_by for hit in memory.recall("Do I have a dog?") if hit.superseded_by} == {
+        changed: over
+    }
+
+
 @pytest.mark.parametrize(
     ("said", "question", "over"),
     [

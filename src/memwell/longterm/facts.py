@@ -760,10 +760,10 @@ def _by_relations(stated: Iterable[FactStatement], relations: Collection[str] | 
     return [one for one in stated if relations is None or one.relation in relations]
 
 
-def spans_of(facts: Facts, record: str) -> tuple[tuple[int, int], ...]:
+def spans_of(facts: Facts, record: str) -> list[tuple[int, int]]:
     """Where the statements of a record stand in its text, in order."""
     said = facts._statements.of_record(record)  # pyright: ignore[reportPrivateUsage] - of this module
-    return tuple(sorted((one.source.start, one.source.end) for one in said))
+    return sorted((one.source.start, one.source.end) for one in said)
 
 
 def _end_of(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from types import NoneType
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -648,8 +648,7 @@ def _over(
     return _Over({older: found_by[older] for older in best if older in found_by}, whole)
 
 
-@lru_cache(1024)
-def _says_no_more(text: str, spans: tuple[tuple[int, int], ...], *, is_past: bool) -> bool:
+def _says_no_more(text: str, spans: Iterable[tuple[int, int]], *, is_past: bool) -> bool:
     """Whether a text says nothing besides its facts, which stand there; where these are past, nothing that recurs."""
     if is_past and _RECURS(text):
         return False

@@ -77,7 +77,7 @@ def test_what_is_read_stands_in_the_text(text: str, *, chinese: bool):
         "Hi Melanie! Hope you're doing good.", "Thanks, Melanie! I really appreciate it.", "Thanks, Tom, that was great.",
         "Good luck, Sam!", "Wow, Caroline, that's awesome!", "Happy birthday, Joan! Have a great day", "How nice, Emil.",
         "Svetlana...", "Glad your son is okay, Melanie.", "I've named it Bheem.", "Bring the puppy, Nora!",
-        "I've applied to be a postman.", "Walnut, luckily not peanut.",
+        "I've applied to be a postman.", "Oxford is lovely, the neighbours brought cake. Walnut, luckily not peanut.",
     ],
 )  # fmt: skip
 def test_who_is_greeted_or_thanked_is_another(text: str):
@@ -116,6 +116,17 @@ def test_a_chinese_subject_is_who_the_words_name():
     assert ("小雨", "studies", "护理", False) in read("我堂妹小雨在青岛念护理")
     assert ("user's mother", "lives_in", "臺南", False) in read("我媽媽今年七十歲，住在臺南")
     assert read("我女朋友的妈妈是上海人") == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Peanuts send me straight to A&E.", "Dairy doesn't agree with me.", "penicillin. comes me out in lumps",
+        "I'd best mention I've an adrenaline pen for wasp stings.",
+    ],
+)  # fmt: skip
+def test_an_allergy_is_read_in_whichever_words_it_is_told(text: str):
+    assert "allergic_to" in {fact[1] for fact in read(text)}
 
 
 @pytest.mark.parametrize("text", ["我和陈宇结婚了。", "我和陈宇上个月领证了", "我跟王磊结婚三年了"])

@@ -633,7 +633,7 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     if read.relation == "name" and not (read.subject or read.kin):
         return _calls_other(before, sentence[read.object_start : read.object_end], sentence[read.object_end :])
     if read.relation == "allergic_to":
-        return _REACTS(sentence) is None
+        return _IS_SPARED(sentence) is not None
     if read.relation == "occupation" and _APPLIES(before):
         return True
     if read.relation == "child" and not (read.subject or read.kin):
@@ -668,12 +668,10 @@ _WITH_TITLE = LazyPattern(
 _APPLIES = LazyPattern(
     r"\b(?:appl(?:y|ied|ying)|interview\w*|hop(?:e|ing)|want\w*|dream\w*) [^.,;]*\Z", re.IGNORECASE
 ).search
-_REACTS = LazyPattern(
-    r"allerg|intoleran|co?eliac|gluten|epi-?pen|anaphyla|hives|rash|swell|swollen|swelled|itch|sneez|wheez|throat|react"
-    r"|blow(?:n|s)? up|breathe|stomach|ill\b|sick|hospital|\bcan(?:no|['’])?t\b|\bavoid|no \w+ for me|kill me|not? go near",
-    re.IGNORECASE,
+_IS_SPARED = LazyPattern(
+    r"\b(?:luckily|thankfully|fortunately|thank (?:god|goodness|heavens?)),? (?:not|no|without)\b", re.IGNORECASE
 ).search
-"""Words of allergies: a text about a food that is safe has none of them."""
+"""That a food has nothing that harms: to leave out more would miss allergies that stand in other words."""
 _GOES_ON = LazyPattern(r"[!.?…:]|,(?! ?(?:\d|aged?\b|from\b|an?\b|the\b|born\b))", re.IGNORECASE).match
 _ASKS_AFTER = LazyPattern(r"\A(?!.*\b(?:I|my|our|we|us|me)\b).*\byour\b", re.IGNORECASE).search
 """What speaks of the one spoken to: "Glad your son is okay, Ann"."""

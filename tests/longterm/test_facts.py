@@ -17,7 +17,7 @@ from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.language.claims import FAVOURITE, Claim
 from memwell.language.claims import claims as claims_of
-from memwell.longterm.facts import Fact, Facts
+from memwell.longterm.facts import Fact, Facts, StatedFacts
 from memwell.longterm.statements import BY_HAND, name_key
 from memwell.models.local.reader import fact_reader
 from memwell.records import Page, Space
@@ -83,11 +83,16 @@ def test_what_ended_records_is_read_with_one_query_for_each_question(backend: Ba
     scan = backend.kv.scan
     monkeypatch.setattr(backend.kv, "scan", lambda *args, **options: scanned.append(1) or scan(*args, **options))
     records = ["r0", "r1", "r2", "r3", "r4", "r5", "unknown"]
-    assert facts.ended_by(records, as_of=LATER) == {"r0": "r1", "r1": "r2", "r4": ""}
+    known: dict[str, tuple[str, ...]] = {}
+    stated = StatedFacts(facts, records, known)
+    ended = {one: by for one in records if (by := stated.ended_by(one, as_of=LATER)) is not None}
+    assert ended == {"r0": "r1", "r1": "r2", "r4": ""}
     # One for each record, and one for where they live, what they like and what they plan.
     assert len(scanned) == len(records) + 3
-    assert facts.ended_by(records, as_of=day(5)) == {"r4": ""}
-    assert facts.ended_by([], as_of=LATER) == {}
+    assert [one for one in records if stated.ended_by(one, as_of=day(5)) is not None] == ["r4"]
+    scanned.clear()
+    assert StatedFacts(facts, records, known).ended_by("r0", as_of=LATER) == "r1"
+    assert len(scanned) == 1
 
 
 @pytest.mark.parametrize("first", [0, 6])

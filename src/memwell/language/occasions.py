@@ -108,7 +108,7 @@ _BIRTH = LazyPattern(
 ).search
 _BIRTHDAY = LazyPattern(
     r"\W*(?:(?:I|I['’]ve|just|finally|today) )*turn(?:ed|ing)? \d+|\W*(?:(?:today|it)(?:['’]s| is| was) )?my birthday\b"
-    r"|我?(?:今天|昨天)?(?:是?我?的?)?(?:[\d一二三四五六七八九十]+岁)?(?:的?生日|了)[，。！]|我?(?:今天|昨天)?满[\d一二三四五六七八九十]+岁",
+    r"|我?(?:今天|昨天)?(?:是?我?的?)?(?:(?:[\d一二三四五六七八九十]+岁)?的?生日|[\d一二三四五六七八九十]+岁了)[，。！]|我?(?:今天|昨天)?满[\d一二三四五六七八九十]+岁",
     re.IGNORECASE,
     needs=("turn", "birthday", "生日", "岁"),
 ).match

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
 
@@ -449,24 +448,6 @@ class Facts:
         ]
         return [source for _, _, source in sorted(said, key=lambda one: one[:2])]
 
-    def ended_by(
-        self,
-        records: Sequence[str],
-        *,
-        as_of: datetime,
-        relations: Collection[str] | None = None,
-        silent: set[str] | None = None,
-    ) -> dict[str, str]:
-        """Of the records of which all they state, by ``relations``, is over: what ended it; "" where its day is past."""
-
-        @cache  # Hits often state the same of someone.
-        def read(question: str) -> tuple[list[Fact], list[FactStatement]]:
-            return timeline(group := self._statements.group(question)), group
-
-        made = self._statements.of_records(records, silent).items()
-        ends = ((record, _end_of(_by_relations(some, relations), read, as_of)) for record, some in made)
-        return {record: by for record, by in ends if by is not None}
-
     def names_of(self, subject: str) -> list[str]:
         """The compared names under which someone is known, the best first; the given one alone for a stranger.
 
@@ -753,17 +734,34 @@ class Facts:
     arestore = asyncify(restore)
     ahistory_heard = asyncify(history_heard)
     aendings = asyncify(endings)
-    aended_by = asyncify(ended_by)
 
 
-def _by_relations(stated: Iterable[FactStatement], relations: Collection[str] | None) -> list[FactStatement]:
-    return [one for one in stated if relations is None or one.relation in relations]
+class StatedFacts:
+    """What records state and what became of it, read once for all of them.
 
+    The keys of the statements of a record are taken from ``known``, which is given those that had to be read.
+    """
 
-def spans_of(facts: Facts, record: str) -> list[tuple[int, int]]:
-    """Where the statements of a record stand in its text, in order."""
-    said = facts._statements.of_record(record)  # pyright: ignore[reportPrivateUsage] - of this module
-    return sorted((one.source.start, one.source.end) for one in said)
+    def __init__(self, facts: Facts, records: Iterable[str], known: dict[str, tuple[str, ...]] | None = None) -> None:
+        self._statements = facts._statements  # pyright: ignore[reportPrivateUsage] - of this module
+        self._made = self._statements.of_records(records, {} if known is None else known)
+        self._lines: dict[str, tuple[list[Fact], list[FactStatement]]] = {}
+
+    def ended_by(self, record: str, *, as_of: datetime, relations: Collection[str] | None = None) -> str | None:
+        """What ended all that a record states, by ``relations``; "" where only its day is past, None while one holds."""
+        stated = self._made.get(record, [])
+        return _end_of([one for one in stated if relations is None or one.relation in relations], self._line, as_of)
+
+    def spans(self, record: str) -> list[tuple[int, int]]:
+        """Where the statements of a record stand in its text, in order."""
+        return sorted((one.source.start, one.source.end) for one in self._made.get(record, []))
+
+    def _line(self, question: str) -> tuple[list[Fact], list[FactStatement]]:
+        # Records often state the same of someone.
+        if question not in self._lines:
+            group = self._statements.group(question)
+            self._lines[question] = timeline(group), group
+        return self._lines[question]
 
 
 def _end_of(

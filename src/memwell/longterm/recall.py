@@ -31,7 +31,7 @@ from memwell.language.updates import LONGEST, statement, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, QueryVector, QueryVectors, TokenStore
-from memwell.longterm.facts import Facts, spans_of
+from memwell.longterm.facts import Facts, StatedFacts
 from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
@@ -620,19 +620,21 @@ def _over(
 
     That is added to the memories: "Taffy had to be put down" resembles no question for a dog.
     """
-    # Facts are read from the store, so that those of strangers would cost more than all else here.
-    ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE and one.id not in held.silent]
-    ended = facts.ended_by(ids, as_of=moment, silent=held.silent) if ids else {}
-    ended = {
-        id_: by
-        for id_, by in ended.items()
-        if _says_no_more(memories[id_][0].text, spans_of(facts, id_), is_past=not by)
-    }
     fact = fact_question(query)
     relations = () if fact is None else fact.relations or relations_with(fact.called)
     best = [one.id for one in found[:POOL]]
     asked = [id_ for id_ in best if any(fact.relation in relations for fact in memories[id_][1].stated or ())]
-    by_asked = {**ended, **(facts.ended_by(asked, as_of=moment, relations=relations) if asked else {})}
+    # Facts are read from the store, so that those of strangers would cost more than all else here.
+    ids = [one.id for one in found if relevant[one.id] >= LEAST_RELEVANCE]
+    stated = StatedFacts(facts, {*ids, *asked}, held.stated)
+    ended = {
+        id_: by
+        for id_ in ids
+        if (by := stated.ended_by(id_, as_of=moment)) is not None
+        and _says_no_more(memories[id_][0].text, stated.spans(id_), is_past=not by)
+    }
+    of_asked = {id_: stated.ended_by(id_, as_of=moment, relations=relations) for id_ in asked}
+    by_asked = {**ended, **{id_: by for id_, by in of_asked.items() if by is not None}}
     rows = {by: row for by in by_asked.values() if (row := held.snapshot.ids.get(by)) is not None}
     rows = {by: row for by, row in rows.items() if held.snapshot.alive[row] and (allowed is None or allowed[row])}
     missing = [by for by in rows if by not in memories]

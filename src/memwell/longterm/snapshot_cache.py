@@ -359,8 +359,8 @@ class HeldSnapshot:
         self._read: dict[str, tuple[Record, Traits]] = {}
         """The hits that were read lately, as the store has them."""
         self.tokens = TokenCache()
-        self.silent: set[str] = set()
-        """Memories that state no facts, as was seen when their facts were looked up."""
+        self.stated: dict[str, tuple[str, ...]] = {}
+        """The keys of what hits state, as they were read lately."""
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
@@ -400,7 +400,7 @@ class HeldSnapshot:
             self._touched.pop(id_, None)
         for id_ in (*removed, *kept):
             self._read.pop(id_, None)
-            self.silent.discard(id_)
+            self.stated.pop(id_, None)
             row = self.snapshot.ids.get(id_)
             if row is not None:
                 self.tokens.drop(row)
@@ -420,7 +420,7 @@ class HeldSnapshot:
             self._uses.pop(id_, None)
             self._touched.pop(id_, None)
             self._read.pop(id_, None)
-            self.silent.discard(id_)
+            self.stated.pop(id_, None)
         self.snapshot.drop_unused()
         self._row_filters.drop_unused(self.snapshot)
         self.is_unkept = True
@@ -475,6 +475,7 @@ class HeldSnapshot:
         if missing:
             if len(read) + len(missing) > _MOST_READ:
                 self._read = read = {id_: read[id_] for id_ in ids if id_ in read}
+                self.stated.clear()
             numbers = self.snapshot.number[[self.snapshot.row_of(id_) for id_ in missing]].tolist()
             for record in self._reader.some(dict(zip(missing, numbers, strict=True))):
                 read[record.id] = record, traits_of(record)
@@ -489,7 +490,7 @@ class HeldSnapshot:
         self.snapshot = Snapshot()
         self._row_filters.clear()
         self._read.clear()
-        self.silent.clear()
+        self.stated.clear()
         self.tokens.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:

@@ -192,20 +192,17 @@ class FactStatements:
         """The stored statements of one record."""
         return list(self._pointed_at(_of_record(record)))
 
-    def of_records(self, records: Iterable[str], silent: set[str] | None = None) -> dict[str, list[FactStatement]]:
+    def of_records(self, records: Iterable[str], known: dict[str, tuple[str, ...]]) -> dict[str, list[FactStatement]]:
         """The stored statements of records, by record; those are read in one query.
 
-        Records in ``silent`` are passed over, and those that state nothing are added to it.
+        The keys of the statements of a record are taken from ``known``, which is given those that had to be read.
         """
-        wanted = [record for record in records if record not in (silent or ())]
-        pointers = {record: list(map(_pointer, self._entries(_of_record(record)))) for record in wanted}
-        if silent is not None:
-            silent.update(record for record, some in pointers.items() if not some)
-        found = self._kv.get_many(self._space, [one.statement for some in pointers.values() for one in some])
-        return {
-            record: [_decoded(found[one.statement]) for one in some if one.statement in found]
-            for record, some in pointers.items()
-        }
+        wanted = list(records)
+        for record in wanted:
+            if record not in known:
+                known[record] = tuple(_pointer(entry).statement for entry in self._entries(_of_record(record)))
+        found = self._kv.get_many(self._space, [key for record in wanted for key in known[record]])
+        return {record: [_decoded(found[key]) for key in known[record] if key in found] for record in wanted}
 
     def made_by_hand(self) -> Iterator[FactStatement]:
         """The statements that no record made."""

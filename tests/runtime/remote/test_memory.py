@@ -90,8 +90,7 @@ REFUSED = {
     Knowledge: {"embedder", "chat", "chunking", "rechunk", "parsed", "pending"},
     MediaMemory: set[str](),
     Facts: {
-        "learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of", "history_heard", "endings", "ended_by",
-        "said",
+        "learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of", "history_heard", "endings", "said",
     },
     Receipts: {"put", "forget"},
     SharedMemory: set[str](),

@@ -558,7 +558,6 @@ class _Inner(Remote):
 )
 @refuses("the service finds who is meant by a name", "names_of")
 @refuses("the service chooses which memories a session hears", "history_heard", "endings")
-@refuses("recall() flags what is over", "ended_by")
 @refuses("get() reads the memory that the evidence names", "said")
 @refuses("export() has what was stated by hand, and import_file() takes it", "by_hand", "state")
 class RemoteFacts(_Inner):

@@ -93,6 +93,24 @@ def test_who_introduces_themselves_has_that_name(text: str):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "me and Gwen are off to Wales on Friday", "Ruth got married yesterday",
+        "biscuit didn't wake up. 19 years old.",
+    ],
+)  # fmt: skip
+def test_company_weddings_and_ages_of_others_say_nothing_of_the_speaker(text: str):
+    assert not {fact for fact in read(text) if fact[1] in ("partner", "married_to", "age")}
+
+
+@pytest.mark.parametrize(
+    "text", ["me and Iida live in Hervanta now", "We've been man and wife ten years, Comfort and I."]
+)
+def test_whom_the_speaker_loves_is_read(text: str):
+    assert {fact[1] for fact in read(text)} & {"partner", "married_to"}
+
+
+@pytest.mark.parametrize(
     ("text", "fact"),
     [
         ("We call Inverness home these days.", ("user", "lives_in", "Inverness", False)),
@@ -102,6 +120,18 @@ def test_who_introduces_themselves_has_that_name(text: str):
 )
 def test_a_fact_that_no_rule_reads_is_added(text: str, fact: tuple[str, str, str, bool]):
     assert not claims(text, time=NOW)
+    assert fact in read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("I'm Brand Lead now.", ("user", "occupation", "Brand Lead", False)),
+        ("My boss made me Head Chef yesterday", ("user", "occupation", "Head Chef", False)),
+        ("I own a dog", ("user", "pet", "dog", False)),
+    ],
+)
+def test_what_a_rule_reads_in_plain_words_is_not_doubted(text: str, fact: tuple[str, str, str, bool]):
     assert fact in read(text)
 
 

@@ -48,6 +48,7 @@ from memwell.language.claims.english_objects import (
     proper,
     several,
     title,
+    titled,
 )
 from memwell.language.claims.english_paraphrases import DISPUTED, PARAPHRASES, PRESUPPOSED
 from memwell.language.claims.english_predicates import (
@@ -659,7 +660,7 @@ class EnglishReader(ValueReader):
             places, relation, take = name(text, said.at, clause.end), "name", name
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
-            places = [one for one in places if not _IN_JEST_CALLED(text[slice(*one)])]
+            places = [one for one in places if not (_IN_JEST_CALLED(text[slice(*one)]) or titled(text, *one))]
             # "I'm a mum with a toddler named Zuri" and "a cook at a place called Ember" name another.
             places = [one for one in places if not _OF_ANOTHER & set(text[said.at : one[0]].split())]
         else:

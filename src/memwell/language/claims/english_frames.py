@@ -232,7 +232,7 @@ add(
     proper,
 )
 add(
-    "sell; trade; pawn; scrap; ditch; swap",
+    "sell; trade; pawn; scrap; ditch; swap; flog; offload",
     r"(?:in |off )?(?:my|our|the|his|her) (?!story\b|soul\b|idea|tickets?\b|shares?\b)(?P<o>\S.*?)(?=\s(?:for|to|on"
     r"|at|last|this|yesterday|today) |[,.;!]|\Z)",
     "owns",

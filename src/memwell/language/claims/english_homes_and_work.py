@@ -23,10 +23,12 @@ from memwell.language.claims.english_objects import (
     firm,
     job,
     listed,
+    made,
     place,
     proper,
     school,
     several,
+    titled,
     town,
     trade,
 )
@@ -266,7 +268,8 @@ add(
     "works_at",
     anything,
 )
-add("be make; be appoint; be elect; be name", r"(?:an? |the )?(?P<o>[a-z]\S.*)", "occupation", job, BEGINS)
+add("be make; be appoint; be elect; be name", rf"(?:an? |the |their )?{_O}", "occupation", made, BEGINS)
+add("be; become", rf"(?:now |currently |officially |the |our |their |an? )*{_O}", "occupation", titled)
 add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
 add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(

@@ -791,17 +791,49 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
 _IS_CLAUSE = LazyPattern(r"[\w-]+['’]s (?:an?|the|not|so|too|very|\w+ing|through|on|in|at|off|out|up|down)\b").match
 """What is said of something, and no name of a profession: "iron's through the floor"."""
 _TRADE = LazyPattern(
-    r"[A-Za-z][a-z-]*(?: [a-z][a-z-]*){0,2}?(?=\s*(?:\Z|[,.;!)]|(?:at|for|with|in|on|by|and|since|here|now|but|these|from"
-    r"|part|full|so|because|which|when|until|who|to|over|there|while|after)\b))"
+    r"[A-Za-z][a-z-]*(?: [a-z][a-z-]*){0,2}?(?=\s*(?:\Z|[,.;!)])|\s(?:at|for|with|in|on|by|and|since|here|now|but|these"
+    r"|from|part|full|so|because|which|when|until|who|to|over|there|while|after|last|this|yesterday|today)\b)"
 ).match
 _NO_TRADE = frozenset("result team favor favour kid child joke whole group couple unit treat".split())
 
 
 def trade(sentence: str, start: int, end: int) -> list[Place]:
     """What someone works as, also when the word is no known profession."""
-    found = job(sentence, start, end)
+    found = job(sentence, start, end) or position(sentence, start, end)
     other = None if found else _TRADE(sentence, start, end)
     return found if other is None or other[0].split()[-1] in _NO_TRADE else [other.span()]
+
+
+_HEADS = (
+    r"(?:Manager|Lead|Leader|Director|Designer|Developer|Engineer|Analyst|Consultant|Officer|Coordinator|Specialist"
+    r"|Assistant|Executive|Administrator|Technician|Supervisor|Architect|Accountant|Scientist|Strategist|Nurse|Editor"
+    r"|Producer|Programmer|President|Advis[eo]r|Representative|Researcher|Lecturer|Professor|Planner|Partner|Secretary"
+    r"|Teacher|Chef|Associate|Practitioner|Buyer|Recruiter|Controller|Superintendent|Principal)"
+)
+_RANKS = r"(?:Senior|Junior|Lead|Head|Chief|Deputy|Vice|Assistant|Associate|Principal|Staff|Sous|Regional)"
+_DEPARTMENT = rf"[{UPPER}][\w&]*+(?:(?:,? (?:and|&))? [{UPPER}][\w&]*+){{0,3}}"
+_POSITION = LazyPattern(
+    rf"(?:{_RANKS}[ -])*(?:(?:(?![AI]\b|The\b|Mrs?\b|Dr\b)[{UPPER}][\w&-]*+ ){{0,3}}?{_HEADS}(?: of {_DEPARTMENT})?"
+    rf"|(?:Head|Chief|VP|SVP|EVP|Chair|Dean|Master)(?: of (?:the )?{_DEPARTMENT}| [{UPPER}][a-z]+(?<=er))"
+    r"|[CV][A-Z]O\b|VP\b)(?![\w’'-])"
+).match
+"""The title of a job as firms write it: *Senior Project Manager*, *Head of Marketing*."""
+
+
+def position(sentence: str, start: int, end: int) -> list[Place]:
+    """The title of a job, in words with capitals."""
+    found = _POSITION(sentence, start, end)
+    return [] if found is None else [found.span()]
+
+
+def made(sentence: str, start: int, end: int) -> list[Place]:
+    """What someone was made or appointed."""
+    return job(sentence, start, end) or position(sentence, start, end)
+
+
+def titled(sentence: str, start: int, end: int) -> list[Place]:
+    """As ``position``, of several words: *Chef* alone may be a name."""
+    return [one for one in position(sentence, start, end) if " " in sentence[slice(*one)]]
 
 
 def is_job(word: str) -> bool:

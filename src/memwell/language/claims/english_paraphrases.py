@@ -149,6 +149,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|and|because|so|after)\b))(?P<o>)",
             "I got fired",
         ),
+        (
+            "made me ",
+            r"\b(?:[Tt]hey|[Mm]y (?:boss|manager|employer|company|firm)|[Tt]he (?:boss|company|firm|board)|[Ww]ork)"
+            r"(?:['’]ve| have| has)?(?: just| finally| only)* made me (?!redundant\b)(?P<o>[^,;.!?]{3,40})",
+            "I was made {o}",
+        ),
         ("me retired", r"\b[Tt]hat['’]?s me (?:(?:officially|finally|now) )?retired\b(?P<o>)", "I retired"),
         (
             " job",

@@ -40,12 +40,12 @@ _OF_PHONES = (
 _NUMBERED = (
     r"(?:card|account|iban|passport|tax|vat|order|room|invoice|ticket|booking|reservation|licen[cs]e|registration"
     r"|security|ssn|insurance|policy|member(?:ship)?|customer|student|employee|staff|id|serial|tracking|case"
-    r"|reference|fax|pin|pass(?:word|code|phrase)|code|cvv|cvc|zip|postcode|flight|contract|meter)"
+    r"|reference|fax|pin|pass(?:word|code|phrase)|code|cvv|cvc|zip|postcode|flight|meter)"
 )
 # "my passport number is 123456789", "the number of my passport: …", "call me about order 99887766"
 _OTHER_NUMBER = LazyPattern(
     rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;\d]{{0,40}}\Z"
-    rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?{_NUMBERED}\b[^,;]{{0,20}}\Z"
+    rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?(?:{_NUMBERED}|contract)\b[^,;]{{0,20}}\Z"
     rf"|\b{_NUMBERED}(?: number| no\.?)?(?: is| was|['’]s)?[\s:#]*\Z",
     re.IGNORECASE,
 ).search

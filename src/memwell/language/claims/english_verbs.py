@@ -47,7 +47,7 @@ enrol enrolled enrolled enrolling; bake baked baked baking; hike hiked hiked hik
 tie tied tied tying; commit committed committed committing; refer referred referred referring
 prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
 expel expelled expelled expelling; scrap scrapped scrapped scrapping; step stepped stepped stepping
-sublet sublet sublet subletting; snag snagged snagged snagging; wind wound wound winding
+sublet sublet sublet subletting; flog flogged flogged flogging; snag snagged snagged snagging; wind wound wound winding
 set set set setting; rear reared reared rearing; chuck chucked chucked chucking
 """
 PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from memwell.knowledge.asking import (
     Needs,
-    asks_whether,
     denied,
     exact_things,
     exact_things_in,
@@ -28,6 +27,7 @@ from memwell.knowledge.asking import (
     topic_of,
 )
 from memwell.knowledge.synonyms import Synonyms
+from memwell.language.asking import asks_whether
 
 
 @over(st.text(max_size=60), st.text(max_size=60))

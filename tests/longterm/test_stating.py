@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import memwell
+from memwell.language.fact_questions import fact_question
 from memwell.longterm.stating import stating
 
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -64,7 +65,7 @@ def test_what_states_the_fact_that_is_asked_for_is_recalled_first(
     "question", ["What does one do in June?", "7月我做什么？", "Did I have a dog before?", "", "Why?"]
 )
 def test_other_questions_are_left_to_the_ranking(engine: memwell.Engine, question: str):
-    assert stating(engine.facts, question, NOW, nobody) == []
+    assert stating(engine.facts, question, fact_question(question), NOW, nobody) == []
 
 
 def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engine):
@@ -79,7 +80,7 @@ def test_what_is_filtered_out_or_forgotten_is_not_recalled(engine: memwell.Engin
 
 def test_a_fact_by_hand_has_no_memory(engine: memwell.Engine):
     engine.facts.correct("user", "occupation", "baker")
-    assert stating(engine.facts, "What is my job?", NOW, nobody) == []
+    assert stating(engine.facts, "What is my job?", fact_question("What is my job?"), NOW, nobody) == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_what_is_eaten_calls_for_the_allergies_of_who_eats(question: str, told: 
         opened.remember("Our son can't have eggs.", time=BEGIN)
         opened.remember("I'm a nurse.", time=BEGIN)
         opened.flush()
-        found = stating(opened.facts, question, NOW, nobody)
+        found = stating(opened.facts, question, fact_question(question), NOW, nobody)
         assert {opened.get(one).text for one in found} == told
 
 

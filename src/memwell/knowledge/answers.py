@@ -19,7 +19,6 @@ from memwell.errors import ModelError
 from memwell.knowledge.asking import (
     HE,
     Needs,
-    asks_whether,
     asserts,
     denied,
     denies,
@@ -38,7 +37,7 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.language.asking import as_my_words, asked_part, asks_about_past, coverage
+from memwell.language.asking import as_my_words, asked_part, asks_about_past, asks_whether, coverage
 from memwell.language.claims import Claim, claims, in_jest
 from memwell.language.claims.relations import USER, relation_of
 from memwell.language.fact_questions import POLITE, fact_question, is_called, relations_with

@@ -381,18 +381,6 @@ def denies(text: str) -> bool:
     return _NEGATIVE.search(text) is not None
 
 
-_WHETHER = re.compile(
-    r"\A\W*(?:is|are|was|were|am|do|does|did|can|could|may|must|should|will|would|has|have)\b|"
-    "吗\\W*\\Z|[能是]否|([能可会要有是])[不没](?:\\1|可以)",
-    re.I,
-)
-
-
-def asks_whether(question: str) -> bool:
-    """Whether a question is answered with yes or no."""
-    return _WHETHER.search(question[:_LOOKED_AT]) is not None
-
-
 def asserts(text: str, stem: str) -> bool:
     """Whether a text says something of a stem without denying it everywhere."""
     if stem in denied(text):

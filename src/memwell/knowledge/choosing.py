@@ -14,7 +14,6 @@ from memwell.errors import NotFound
 from memwell.knowledge.asking import (
     Needs,
     asks_for_many,
-    asks_whether,
     denies,
     exact_things_nearest,
     hidden_by,
@@ -31,6 +30,7 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.chunking import Chunking, heading_words, plain, spans
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
+from memwell.language.asking import asks_whether
 from memwell.language.claims import corrects
 from memwell.language.words import en_or_zh
 from memwell.tokens import default_counter

@@ -77,6 +77,18 @@ def asked_part(text: str) -> str:
     return " ".join(reversed(kept)) or text[-_LONGEST_ASKED:]
 
 
+_WHETHER = re.compile(
+    r"\A\W*(?:(?:so|and|but|ok|hey|wait)\b[, ]*)*(?:is|are|was|were|am|do|does|did|can|could|may|must|should|will|would|has"
+    r"|have)\b|(?:吗|没有?|不)[了呢啊来着]*\W*\Z|[能是]否|([能可会要有是])[不没](?:\1|可以)",
+    re.I,
+)
+
+
+def asks_whether(question: str) -> bool:
+    """Whether a question is answered with yes or no."""
+    return _WHETHER.search(question[:_LOOKED_AT]) is not None
+
+
 _BETWEEN_QUESTIONS = re.compile(
     r"(?<=[?？])\s*(?=\S)"
     r"|[,;]?\s+(?:and|or|also)\s+(?:also\s+)?(?=(?:who|what|which|when|where|why|how)(?:['’]s|\s+[a-z]+)\b)"

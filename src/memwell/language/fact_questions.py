@@ -13,6 +13,9 @@ from memwell.language.claims.stated import StatedFact
 from memwell.language.patterns import LazyPattern
 from memwell.language.words import han_share
 
+_FEW = frozenset("pet diet allergic_to studies graduated_from speaks married_to partner".split())
+"""Relations that may have several values, of which people have few."""
+
 
 class FactQuestion(NamedTuple):
     """A question for facts: of a subject, named as people do, by any of the relations."""
@@ -21,6 +24,23 @@ class FactQuestion(NamedTuple):
     relations: tuple[str, ...]
     called: str = ""
     """The word for the relative or the pet of the subject whose name, or whether there is one, is asked for."""
+    probability: float = 1.0
+    """How likely it asks for these; by its words it is certain."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its words say what it asks for."""
+        return self.probability == 1.0
+
+    @property
+    def is_answered_by_any(self) -> bool:
+        """Whether whatever states such a fact answers it: by its words, or because there is one such thing, or few.
+
+        "What do I drive?" is likely for what is owned, and that is much else.
+        """
+        return self.is_certain or all(
+            name in _FEW or ((known := relation_of(name)) is not None and known.single) for name in self.relations
+        )
 
     @property
     def kin(self) -> str:

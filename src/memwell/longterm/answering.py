@@ -12,7 +12,7 @@ from memwell.errors import NotFound
 from memwell.language.asking import asks_about_former, asks_about_past
 from memwell.language.claims import in_jest
 from memwell.language.claims.relations import USER
-from memwell.language.fact_questions import fact_question, is_called, relations_with
+from memwell.language.fact_questions import is_called, relations_with
 from memwell.longterm.facts import Fact
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
@@ -29,8 +29,8 @@ def telling(memory: Memory, question: str, heard: Hearing | None = None) -> list
     the memory says so that ended the last one. With ``heard``, only the memories that it accepts state and end
     anything: what another conversation says is unknown.
     """
-    asked = fact_question(question)
-    if asked is None:
+    asked = memory.fact_asked(question)
+    if asked is None or not asked.is_answered_by_any:
         return []
     former, texts = asks_about_former(question), _Texts(memory, heard)
     everything = texts.history(asked.subject)
@@ -52,7 +52,7 @@ def telling(memory: Memory, question: str, heard: Hearing | None = None) -> list
 
 def no_longer_true(memory: Memory, question: str, heard: Hearing | None = None) -> frozenset[str]:
     """The ids of the memories that state what a question asks for and is over; none where it asks what was before."""
-    asked = fact_question(question)
+    asked = memory.fact_asked(question)
     if asked is None or asks_about_former(question):
         return frozenset()
     over, held, texts = set[str](), set[str](), _Texts(memory, heard)

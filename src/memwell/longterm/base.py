@@ -184,7 +184,7 @@ class MemoryBase:
         kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
         before, text = traits_of(old), old.text if text is None else text
         if text != old.text:
-            fields["stated"] = None
+            fields |= {"stated": None, "likely": ()}
         traits = replace(before, **fields)
         if (text, kind, time, own, traits) == (old.text, old.kind, old.time, own_metadata(old), before):
             return old

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import islice
 from threading import RLock
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -23,9 +23,9 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.answers import answer_as_statement, may_answer, of_speaker
 from memwell.language.asking import as_my_words, only_asks, speaks_to_me
-from memwell.language.claims import claims, corrects, follows, is_secret
+from memwell.language.claims import Reader, claims, corrects, follows, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, RuleMatch, relation_of
-from memwell.language.claims.stated import stated_facts
+from memwell.language.claims.stated import likely_facts, stated_facts
 from memwell.language.events import events
 from memwell.language.fact_questions import fact_question
 from memwell.language.segment import query_terms
@@ -346,6 +346,10 @@ class _Known(NamedTuple):
         return cls(marks_in(found.get(MARKS)), model, STATE_KEY in found)
 
 
+_Read: TypeAlias = Mapping[str, Sequence[Claim]]
+"""The claims of memories that were read once more, by their ids."""
+
+
 class Indexer:
     """Processes the journal of one space."""
 
@@ -464,8 +468,9 @@ class Indexer:
         memories = [entry for entry in pending if not _is_pending_vector(entry)]
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
-        found = self._claims(records, chat, thorough=embed)
-        records = [_weighed(record, one) for record, one in zip(records, found, strict=True)]
+        reader = _reader(self._embedder, chat) if embed else None
+        found = self._claims(records, chat, reader)
+        records = [_weighed(record, one, reader) for record, one in zip(records, found, strict=True)]
         made = self._vectors(records, known) if embed else None
         end, whole = _end(pending), False
         prints = {one.id: self.duplicate_key(one) for one in records if one.id not in named and _may_repeat(one)}
@@ -489,11 +494,8 @@ class Indexer:
             return False
         return whole
 
-    def _claims(self, records: Sequence[Record], chat: ChatModel | None, *, thorough: bool) -> list[list[Claim]]:
-        """The claims of memories, read by the rules; if ``thorough`` and vectors are made here, by the reader as well.
-
-        The chat model is used in the background only, because it is slow.
-        """
+    def _claims(self, records: Sequence[Record], chat: ChatModel | None, reader: Reader | None) -> list[list[Claim]]:
+        """The claims of memories, read by the rules and the reader, or by a chat model in the background, as it is slow."""
         trusted = {place for place, one in enumerate(records) if traits_of(one).trust in STATES_FACTS}
         asked = {place: question for place in trusted if (question := self._question(place, records))}
         answered = {place: answer_as_statement(question, records[place].text) for place, question in asked.items()}
@@ -509,7 +511,6 @@ class Indexer:
             if place in trusted
         }
         if chat is None:
-            reader = read_by_model if thorough and self._embedder is not None else None
             read = [
                 claims(one.text, speaker=one.speaker, time=one.time, preceding=one.preceding, reader=reader)
                 for one in said.values()
@@ -683,7 +684,8 @@ class Indexer:
         if made is None and records and self._embedder is not None:
             return 0
         self._tries = 0
-        read = self._read_again(records) if made is not None else {}
+        reader = _reader(self._embedder, self._chat)
+        read = self._read_again(records, reader) if made is not None else {}
         try:
             with self._backend.transaction():
                 if made is not None and not self.embedders.claim(made.model):
@@ -691,7 +693,7 @@ class Indexer:
                     return len(pending)
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
-                    self._give(records, made, read)
+                    self._give(records, made, read, reader)
                 elif records:
                     note_skipped(self._backend, self._space)
         except Conflict:
@@ -704,20 +706,21 @@ class Indexer:
         ids = [str(one.metadata["embed"]) if _is_pending_vector(one) else one.id for one in pending]
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
-    def _read_again(self, records: Sequence[Record]) -> dict[str, list[Claim]]:
+    def _read_again(self, records: Sequence[Record], reader: Reader | None) -> dict[str, list[Claim]]:
         """The claims of memories that the rules have read alone, where the reader makes a difference."""
-        if self._chat is not None:
+        if reader is None:
             return {}
-        by_rules, by_both = (self._claims(records, None, thorough=one) for one in (False, True))
+        by_rules, by_both = (self._claims(records, None, one) for one in (None, reader))
         pairs = zip(records, by_rules, by_both, strict=True)
         return {one.id: both for one, alone, both in pairs if both != alone or _rests_on_known(one, both)}
 
-    def _give(self, records: Sequence[Record], made: _Embedded, read: Mapping[str, Sequence[Claim]]) -> None:
+    def _give(self, records: Sequence[Record], made: _Embedded, read: _Read, reader: Reader | None) -> None:
         """Store vectors and claims, except of memories that changed since they were read: those are pending again."""
         texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
         found = self._backend.index.get(self._space, list(texts))
-        same = [one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0])]
-        self._backend.index.upsert([_with_vector(_restated(one, read.get(one.id)), texts[one.id][1]) for one in same])
+        unchanged = (one for one in found if self.embedded_text(one) == self.embedded_text(texts[one.id][0]))
+        same = [_with_vector(_restated(one, read.get(one.id), reader), texts[one.id][1]) for one in unchanged]
+        self._backend.index.upsert(same)
         self._store_tokens(made.model, texts.values(), {one.id for one in same})
         for record in same:
             if record.id in read and traits_of(record).active:
@@ -737,6 +740,7 @@ class Indexer:
         if not pending or all(made is None for made in rows.values()):
             return 0
         self._tries = 0
+        reader = _reader(self._embedder, self._chat)
         with suppress(Conflict), self._backend.transaction():
             self.journal.advance(marks, embedded=_end(pending))
             for record in records:
@@ -744,7 +748,7 @@ class Indexer:
                 if made is None:
                     self._mark_failed(record.id, "the embedder cannot take its text")
                 elif self.embedders.claim(made.model):
-                    self._give([record], made, self._read_again([record]))
+                    self._give([record], made, self._read_again([record], reader), reader)
         return len(pending)
 
 
@@ -887,13 +891,29 @@ def record_of(space: Space, entry: Message) -> Record:
     )
 
 
-def _weighed(record: Record, said: Sequence[Claim]) -> Record:
+def _reader(embedder: Embedder | None, chat: ChatModel | None) -> Reader | None:
+    """The reader, where vectors are made here and no chat model reads.
+
+    It reads a text once, for what that states and for what it likely states.
+    """
+    return lru_cache(read_by_model) if embedder is not None and chat is None else None
+
+
+def _weighed(record: Record, said: Sequence[Claim], reader: Reader | None) -> Record:
     """A memory with what it states and the importance of its content, unless one was given."""
     traits = traits_of(record)
     content = importance_of(record.text, claims=len(said))
     importance = content if traits.importance is None else traits.importance
     weighed = replace(traits, importance=importance, content=content, stated=stated_facts(said))
-    return replace(record, metadata=with_traits(own_metadata(record), weighed))
+    return _with_likely(record, weighed, reader)
+
+
+def _with_likely(record: Record, traits: Traits, reader: Reader | None) -> Record:
+    """A memory with these traits, and what it likely states if there is a reader and its word counts."""
+    if reader is not None and traits.trust in STATES_FACTS:
+        likely = likely_facts(record.text, traits.stated or (), reader, traits.speaker)
+        traits = replace(traits, likely=likely)
+    return replace(record, metadata=with_traits(own_metadata(record), traits))
 
 
 def _with_vector(record: Record, made: EmbeddedText) -> Record:
@@ -906,12 +926,10 @@ def _rests_on_known(record: Record, said: Sequence[Claim]) -> bool:
     return any(one.negated for one in said) or bool(events(record.text))
 
 
-def _restated(record: Record, said: Sequence[Claim] | None) -> Record:
-    """A memory with what it states, where it was read once more."""
-    if said is None:
-        return record
-    traits = replace(traits_of(record), stated=stated_facts(said))
-    return replace(record, metadata=with_traits(own_metadata(record), traits))
+def _restated(record: Record, said: Sequence[Claim] | None, reader: Reader | None) -> Record:
+    """A memory with what it states, where it was read once more, and what it likely states."""
+    traits = traits_of(record)
+    return _with_likely(record, traits if said is None else replace(traits, stated=stated_facts(said)), reader)
 
 
 def _said_again(known: Record, again: Record) -> Record:

@@ -25,7 +25,7 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.answers import may_answer
 from memwell.language.asking import is_question, separate_questions
-from memwell.language.fact_questions import fact_question, relations_with
+from memwell.language.fact_questions import FactQuestion, relations_with
 from memwell.language.patterns import LazyPattern
 from memwell.language.updates import LONGEST, statement, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
@@ -34,6 +34,7 @@ from memwell.longterm.embedding import MOST_TRIES, Embedders, LateInteraction, Q
 from memwell.longterm.facts import Facts, StatedFacts
 from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import CORRECTED_WITHIN, facts_of
+from memwell.longterm.question_model import asked_fact
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
 from memwell.longterm.snapshot import NOWHERE, Flags, Snapshot, embedded_text
@@ -48,13 +49,13 @@ from memwell.longterm.superseding import (
     ComparedVectors,
     Successor,
     default_models,
+    how_likely_stated,
     in_order,
     meant_and_whole,
     names_asked,
     outdated,
     precedence,
     speaks_for,
-    states_asked,
     states_of_another,
     states_other_number,
 )
@@ -75,6 +76,8 @@ _CANDIDATES = 200
 _MOST_ASKED = 256
 _STATES_ASKED = 0.9
 """The least relevance of what states a fact that is asked for. Of 154 such hits in ``benchmarks/recall``, 153 answer."""
+_OF_MANY = 0.1
+"""The same where a question is likely for such facts, and people have many of them: "What do I drive?" of all one owns."""
 _OF_ANOTHER = 0.1
 """The part of its relevance that is left to what states the fact that is asked for of someone else."""
 _OTHER_NUMBER = 0.03
@@ -311,12 +314,13 @@ class RecallingMemory(MemoryBase):
         said = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, said, weighed, asked.model, late)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
-        known = [] if historic else self._stating(held, query, moment, found, memories, relevant, wanted, allowed)
-        over = _Over()
+        fact = asked_fact(query, asked)
+        known, over = list[str](), _Over()
         if not historic:
-            over = _over(held, self._known_facts(), query, moment, found, memories, relevant, wanted, allowed)
+            known = self._stating(held, query, fact, moment, found, memories, relevant, wanted, allowed)
+            over = _over(held, self._known_facts(), fact, moment, found, memories, relevant, wanted, allowed)
         order, whole = _superseded(
-            held, asked, query, found, memories, relevant, over, wanted, allowed, known, self.reranker is not None
+            held, asked, query, fact, found, memories, relevant, over, wanted, allowed, known, self.reranker is not None
         )
         order = {} if weights or self.weights else order  # Own weights decide the order alone.
         kept = [one for one in in_order(found, order) if relevant[one[0].id] >= min_relevance]
@@ -343,6 +347,7 @@ class RecallingMemory(MemoryBase):
         self,
         held: HeldSnapshot,
         query: str,
+        fact: FactQuestion | None,
         moment: datetime,
         found: list[Ranked],
         memories: dict[str, tuple[Record, Traits]],
@@ -353,7 +358,7 @@ class RecallingMemory(MemoryBase):
         """The memories that state a fact which is asked for, with their relevance raised; added where they are no hits."""
         ids = [
             self.indexer.resolved(id_)
-            for id_ in stating(self._known_facts(), query, moment, held.snapshot.speakers.has)
+            for id_ in stating(self._known_facts(), query, fact, moment, held.snapshot.speakers.has)
         ]
         best = {one.id for one in found[:POOL]}
         known = {id_: row for id_ in ids if id_ not in best and (row := held.snapshot.ids.get(id_)) is not None}
@@ -368,13 +373,18 @@ class RecallingMemory(MemoryBase):
         found[:] = [one for one in found if one.id not in rows]
         found[POOL - 1 : POOL - 1] = further
         known_ids = [id_ for id_ in ids if id_ in memories]
-        relevant |= {id_: max(relevant.get(id_, 0.0), _STATES_ASKED) for id_ in known_ids}
+        least = _STATES_ASKED if fact is None else _STATES_ASKED * fact.probability
+        relevant |= {id_: max(relevant.get(id_, 0.0), least) for id_ in known_ids}
         return known_ids
 
     def _known_facts(self) -> Facts:
         """The facts without those of memories that came since the last catching up."""
         view = self.indexer.view
         return self.indexer.facts if view is self.backend else facts_of(view, self.space)
+
+    def fact_asked(self, question: str) -> FactQuestion | None:
+        """The fact that a question asks for, by its words or, likely, by its meaning; None where it asks for none."""
+        return asked_fact(question, self._embedded_query(question), former=True)
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""
@@ -556,6 +566,7 @@ def _superseded(
     held: HeldSnapshot,
     asked: QueryVector,
     query: str,
+    fact: FactQuestion | None,
     found: list[Ranked],
     memories: dict[str, tuple[Record, Traits]],
     relevant: dict[str, float],
@@ -572,17 +583,21 @@ def _superseded(
     """
     taken_back = {**over.asked, **_taken_back(held, found, memories, wanted, allowed)}
     compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
-    fact = fact_question(query)
     names = frozenset[str]() if fact is None else names_asked(compared, fact)
+    judged = list(compared)
     for at, one in enumerate(compared):
-        if fact is not None and states_asked(one, fact, names):
-            relevant[one.id] = max(relevant[one.id], _STATES_ASKED)
+        states = 0.0 if fact is None else fact.probability * how_likely_stated(one, fact, names)
+        if states > 0.0:
+            least = _STATES_ASKED if fact is None or fact.is_answered_by_any else _OF_MANY
+            relevant[one.id] = max(relevant[one.id], least * states)
             compared[at] = one._replace(relevance=relevant[one.id])
-        elif fact is not None and one.id not in known and states_of_another(one, fact, names):
+            judged[at] = compared[at] if states == 1.0 else one
+        elif fact is not None and fact.is_certain and one.id not in known and states_of_another(one, fact, names):
             relevant[one.id] *= _OF_ANOTHER
         elif states_other_number(one, query):
             relevant[one.id] *= _OTHER_NUMBER
-    replaced = outdated(query, compared, vectors, {older: newer.id for older, newer in taken_back.items()})
+    # What is only likely meant makes nothing outdated that was not.
+    replaced = outdated(query, judged, vectors, {older: newer.id for older, newer in taken_back.items()})
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
     meant, whole = meant_and_whole(query, replaced, by_id, embed)
@@ -590,7 +605,7 @@ def _superseded(
     newest = {some[-1].id for some in replaced.values()}
     whole = {older: by for older, by in over.whole.items() if by or older not in newest} | whole
     # Whose a statement is, a reranker can read; what is outdated, it cannot.
-    order = precedence(query, meant, by_id, own_first=not reranks, known=known)
+    order = precedence(query, fact, meant, by_id, own_first=not reranks, known=known)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]
     return order, whole
@@ -608,7 +623,7 @@ class _Over(NamedTuple):
 def _over(
     held: HeldSnapshot,
     facts: Facts,
-    query: str,
+    fact: FactQuestion | None,
     moment: datetime,
     found: Sequence[Ranked],
     memories: dict[str, tuple[Record, Traits]],
@@ -620,7 +635,6 @@ def _over(
 
     That is added to the memories: "Taffy had to be put down" resembles no question for a dog.
     """
-    fact = fact_question(query)
     relations = () if fact is None else fact.relations or relations_with(fact.called)
     best = [one.id for one in found[:POOL]]
     asked = [id_ for id_ in best if any(fact.relation in relations for fact in memories[id_][1].stated or ())]

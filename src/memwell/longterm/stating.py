@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memwell.language.asking import asks_about_former, asks_about_past
 from memwell.language.claims.relations import USER
-from memwell.language.fact_questions import FactQuestion, fact_question, is_called, is_kind, relations_with
+from memwell.language.fact_questions import FactQuestion, is_called, is_kind, relations_with
 from memwell.longterm.facts import Fact, Facts
 from memwell.longterm.statements import BY_HAND, name_key
 
@@ -40,16 +40,17 @@ _AT_TABLE = ("child", "married_to", "partner")
 _FAMILY = ("my son", "my daughter", "my child", "my partner", "my husband", "my wife")
 
 
-def stating(facts: Facts, query: str, moment: datetime, is_speaker: Callable[[str], bool]) -> list[str]:
-    """The ids of the memories that state what a question asks for and that holds, newest first.
+def stating(
+    facts: Facts, query: str, asked: FactQuestion | None, moment: datetime, is_speaker: Callable[[str], bool]
+) -> list[str]:
+    """The ids of the memories that state what a question asks for (``asked``) and that holds, newest first.
 
     It is of the user, of one of theirs, or of a speaker, called by name. For a question what to eat these are the allergies
     and the diet, and those of the family where it is to eat as well.
     """
-    asked = fact_question(query)
     if asked is None and len(query) <= _LONGEST and _ASKS_FOR_FOOD(query):
         asked = _FOOD
-    if asked is None or asks_about_former(query) or asks_about_past(query):
+    if asked is None or not asked.is_answered_by_any or asks_about_former(query) or asks_about_past(query):
         return []
     if asked.subject != USER and not asked.kin and not is_speaker(asked.subject):
         return []

@@ -82,6 +82,8 @@ LEAST_RELEVANCE: Final = 1e-3
 _LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
+_LIKELY: Final = 0.55
+"""How often a reading is right of which the reader is not sure."""
 _LEAST_OWN = 0.1
 """What is the speaker's own stands before what is another's from this part of its relevance on."""
 _MOST_ODDS = 30.0
@@ -792,6 +794,7 @@ S = TypeVar("S", bound=_Scored)
 
 def precedence(
     query: str,
+    fact: FactQuestion | None,
     replaced: Replaced,
     hits: Mapping[str, ComparedHit],
     *,
@@ -808,20 +811,20 @@ def precedence(
     """
     if "\n" in query.strip():
         return {}
-    if not replaced and not (own_first and _own_first(query, hits, replaced, known, former=False)):
+    if not replaced and not (own_first and _own_first(query, fact, hits, replaced, known, former=False)):
         return {}
     jests = {older: newer[-1] for older, newer in replaced.items() if only_takes_back(hits[newer[-1].id].text)}
     if jests:
         others = {older: newer for older, newer in replaced.items() if older not in jests}
         before = {newer.id: [Successor(older, 1.0)] for older, newer in jests.items()}
-        return precedence(query, others, hits, own_first=own_first, known=known) | before
+        return precedence(query, fact, others, hits, own_first=own_first, known=known) | before
     order = {older: list(newer[-1:]) for older, newer in replaced.items()}
     former = asks_about_former(query)
     if former:
         order = _formers_first(query, replaced, hits)
     elif asks_about_past(query):
         return {older: newer for older, newer in order.items() if _never_was(hits[older].text, hits[newer[0].id].text)}
-    own = _own_first(query, hits, replaced, known, former=former) if own_first else {}
+    own = _own_first(query, fact, hits, replaced, known, former=former) if own_first else {}
     return {id_: [*own.get(id_, ()), *order.get(id_, ())] for id_ in {**own, **order}}
 
 
@@ -830,7 +833,13 @@ def _never_was(older: str, newer: str) -> bool:
 
 
 def _own_first(
-    query: str, hits: Mapping[str, ComparedHit], replaced: Replaced, known: Sequence[str], *, former: bool
+    query: str,
+    fact: FactQuestion | None,
+    hits: Mapping[str, ComparedHit],
+    replaced: Replaced,
+    known: Sequence[str],
+    *,
+    former: bool,
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 
@@ -839,6 +848,7 @@ def _own_first(
     relevant. The same holds where a question asks for what is of one of the speaker's people.
     """
     asked = fact_question(_CLAUSE_END.split(query.replace(before_what(query), ""), maxsplit=1)[0])
+    asked = fact if asked is None and fact and not fact.is_certain and fact.is_answered_by_any else asked
     is_named = asked is not None and asked.subject != USER and not asked.kin
     if asked is not None and is_named and not asked.is_own(hit.traits.speaker.strip().lower() for hit in hits.values()):
         asked, is_named = None, False
@@ -848,8 +858,12 @@ def _own_first(
     whom = whom or ""
     of_others = {id_ for id_, hit in hits.items() if _is_of_another(hit, whom, query.lower())}
     names = frozenset[str]() if asked is None else names_asked(hits.values(), asked)
-    own = [hit for hit in hits.values() if hit.id in known or (asked is not None and states_asked(hit, asked, names))]
-    behind, probability = hits.keys() - {hit.id for hit in own}, 1.0
+    states = {} if asked is None else {id_: how_likely_stated(hit, asked, names) for id_, hit in hits.items()}
+    likely = [hit for id_, hit in hits.items() if 0.0 < states.get(id_, 0.0) < 1.0]
+    own = [hit for hit in hits.values() if hit.id in known or states.get(hit.id) == 1.0]
+    certain = bool(own) and (asked is None or asked.is_certain)
+    own, probability = own or likely, 1.0 if certain else _LIKELY
+    behind, guessed = hits.keys() - {hit.id for hit in own}, bool(own) and not certain
     if not own and not is_named:
         least = _LEAST_OWN * max((hit.relevance for hit in hits.values()), default=0.0)
         own = [hit for id_, hit in hits.items() if id_ not in of_others and hit.relevance >= least]
@@ -858,9 +872,11 @@ def _own_first(
     best = max(own, key=lambda hit: ((hit.id in replaced) is former, hit.relevance, hit.order), default=None)
     if best is None:
         return {}
+    # What is only likely meant stands before what is less relevant anyway.
+    behind = {id_ for id_ in behind if hits[id_].relevance < best.relevance} if guessed else behind
     least = _LEAST_OWN * best.relevance
     after = () if former else (hits[id_] for id_ in hits.keys() - of_others if hits[id_].relevance >= least)
-    later = {hit.id for hit in after if hit.order > best.order and _tells_of_change(hit)}
+    later = {hit.id for hit in after if hit.order > best.order and (hit in likely or _tells_of_change(hit))}
     successors = {one.id for one in replaced.get(best.id, ())}
     if former and best.id not in replaced:
         # What is true now stands before nothing that was true.
@@ -877,15 +893,18 @@ def _tells_of_change(hit: ComparedHit) -> bool:
     return not (CHANGE.isdisjoint(statement(hit.text).cues) or denies_what_it_quotes(hit.text))
 
 
-def states_asked(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
-    """Whether a hit states a fact that is asked for, also of who is meant by one of their ``names``."""
-    return asked.is_stated(_stated_facts(hit), hit.text, hit.traits.speaker.strip().lower() or USER, names)
+def how_likely_stated(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> float:
+    """How likely a hit states a fact that is asked for, also of who is meant by one of their ``names``."""
+    speaker = hit.traits.speaker.strip().lower() or USER
+    if asked.is_stated(_stated_facts(hit), hit.text, speaker, names):
+        return 1.0
+    return _LIKELY if asked.is_stated(hit.traits.likely, hit.text, speaker, names) else 0.0
 
 
 def states_of_another(hit: ComparedHit, asked: FactQuestion, names: Collection[str]) -> bool:
     """Whether a hit states what a question asks for, but only of others than it is about."""
     relations = asked.relations or relations_with(asked.called)
-    if states_asked(hit, asked, names) or (asked.subject != USER and not asked.kin):
+    if how_likely_stated(hit, asked, names) == 1.0 or (asked.subject != USER and not asked.kin):
         return False
     said = [one for one in _stated_facts(hit) if one.relation in relations]
     if asked.kin:

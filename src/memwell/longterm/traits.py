@@ -77,6 +77,8 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The length of its feature vector, which is stored apart from that of its text; 0 without one."""
     stated: tuple[StatedFact, ...] | None = None
     """The facts that its text states or denies of now; None until it was read."""
+    likely: tuple[StatedFact, ...] = ()
+    """What its text likely states besides, in the view of a reader that is not sure: no facts, but a help in finding it."""
     details: dict[str, Any] = {}
     """Fields of its kind, such as the size of an image."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
@@ -41,6 +41,7 @@ __all__ = [
     "Reader",
     "Relation",
     "claims",
+    "readings",
     "corrects",
     "in_jest",
     "is_a_stay",
@@ -230,6 +231,21 @@ def claims(
         return found
     spans = [(one, *written.written(one.start, one.end)) for one in found]
     return [msgspec.structs.replace(one, start=start, end=end) for one, start, end in spans]
+
+
+def readings(text: str, reader: Reader, speaker: str = "") -> Iterator[Claim]:
+    """What a reader reads from a text without the rules, however unsure it is: its probability is the confidence."""
+    written = spelt(check_text(text, "a text")[:LOOKED_AT]).text
+    spans = _runs(written)
+    likely = _likely(reader, written, spans)
+    for start, end, sentence in spans:
+        for one in _within(likely, start, end):
+            words = sentence[one.object_start : one.object_end]
+            if words and not is_secret(one.relation, words) and (_HAN(sentence) or not _is_mistaken(one, sentence)):
+                subject = _subject(one, speaker.strip() or USER)
+                yield Claim(
+                    subject=subject, relation=one.relation, object=words, confidence=one.confidence, negated=one.negated
+                )
 
 
 def _named(claim: Claim) -> str:

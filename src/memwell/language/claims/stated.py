@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import RELATIONS, Claim, claims, relation_of
+from memwell.language.claims import RELATIONS, Claim, Reader, claims, readings, relation_of
 from memwell.language.patterns import LazyPattern
 
 _MANY = 2**16
@@ -31,6 +31,24 @@ def stated_facts(said: Iterable[Claim]) -> tuple[StatedFact, ...]:
         for one in said
         if one.valid_to is None and not (one.valid_from and one.time and one.valid_from > one.time)
     )
+
+
+_LIKELY = 0.5
+"""How sure a reader is at least of what is likely stated. Of such readings without a rule half are right."""
+
+
+def likely_facts(text: str, said: Iterable[StatedFact], reader: Reader, speaker: str = "") -> tuple[StatedFact, ...]:
+    """What a text states of now in the view of a reader that is not sure, besides what it is known to state.
+
+    It is no fact: it only helps to find the memory, where a question asks for such a thing.
+    """
+    known = {one[:2] for one in said}
+    found = (
+        StatedFact(one.subject.lower(), one.relation, one.object.lower(), negated=False)
+        for one in readings(text, reader, speaker)
+        if one.confidence >= _LIKELY and not one.negated
+    )
+    return tuple(dict.fromkeys(one for one in found if one[:2] not in known))
 
 
 @lru_cache(_MANY)

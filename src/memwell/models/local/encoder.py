@@ -455,7 +455,7 @@ class Multilingual(_Halves):
         """
         known = text.encode(errors="replace").decode()
         written = [(part, at) for at, one in enumerate(known) for part in unicodedata.normalize("NFKC", one)]
-        at = 0
+        at = start = 0
         for number, name in zip(self._pieces(known, int), self._pieces(known, str), strict=True):
             # An unknown piece is one character, whichever comes next.
             unknown = (one for one, _ in written[at : at + _NEAR] if not one.isspace())
@@ -468,7 +468,9 @@ class Multilingual(_Halves):
                     found.append(written[place][1])
                     at = place + 1
             last = written[at - 1][1] + 1 if at else 0
-            yield [number], [(found[0], found[-1] + 1) if found else (last, last)]
+            # Several pieces may be of one character: ¾ is read as 3⁄4.
+            start = max(start, found[0] if found else last)
+            yield [number], [(start, last)]
 
     def _pieces(self, text: str, kind: type[Any]) -> list[Any]:
         return self._tokenizer.encode(text, out_type=kind, add_bos=False, add_eos=False)

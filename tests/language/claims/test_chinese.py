@@ -201,7 +201,18 @@ STATES |= {
     "老朽今年八十，眼睛还好": "user age 八十", "鄙人住在泉州": "user lives_in 泉州",
 }  # fmt: skip
 
+STATES |= {
+    # A clause that begins with a name before what people do is that person's.
+    "雯雯入职了一家设计公司": "雯雯 works_at 设计公司", "刘洋入职百度了": "刘洋 works_at 百度",
+    "晓雯入职了字节。": "晓雯 works_at 字节", "雯雯换了手机号，13812345678": "雯雯 phone 13812345678",
+    "雯雯换手机号了，新的是13912345678": "雯雯 phone 13912345678", "雯雯已经搬到成都了": "雯雯 lives_in 成都",
+    "小核桃九月转到育才小学了": "小核桃 studies_at 育才小学", "孙悦考上清华了": "孙悦 studies_at 清华",
+    "小柚子领养了一只金毛": "小柚子 pet 金毛", "王小明跳槽去华为了": "王小明 works_at 华为",
+    "刚刚入职了腾讯": "user works_at 腾讯", "我转到实验小学了": "user studies_at 实验小学",
+}  # fmt: skip
+
 STATES_NOTHING = (
+    "李娜怀孕了", "孙悦考上公务员了", "雯雯换了手机号", "陈浩今天结婚了", "慢慢习惯了", "小公司换了老板",
     "我生日是2月30号。", "我的生日是1990年11月31日。",
     "我住在北京 lol",
     "小说主角是个钟表匠，住在布拉格。",

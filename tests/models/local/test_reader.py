@@ -149,6 +149,27 @@ def test_a_chinese_subject_is_who_the_words_name():
 
 
 @pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("刘洋入职百度了", {("刘洋", "works_at", "百度", False)}),
+        ("雯雯入职了一家设计公司", {("雯雯", "works_at", "设计公司", False)}),
+        ("雯雯换了手机号，13812345678", {("雯雯", "phone", "13812345678", False)}),
+        ("小核桃转到实验小学了", {("小核桃", "studies_at", "实验小学", False)}),
+        ("孙悦考上公务员了", {("孙悦", "occupation", "公务员", False)}),
+        ("小柚子领养了一只金毛", {("小柚子", "pet", "金毛", False)}),
+        ("李娜怀孕了", set()), ("陈浩今天结婚了，我去喝喜酒", set()),
+        # Of whom *she* is nothing is known here.
+        ("她学的海洋科学", set()), ("她搬到上海了", set()), ("她养了一只猫", set()),
+        ("我女儿叫小雨。她学的海洋科学", {("user", "child", "小雨", False), ("小雨", "studies", "海洋科学", False)}),
+        # One character of a verb is nobody.
+        ("领养了一只柯基", {("user", "pet", "柯基", False)}),
+    ],
+)  # fmt: skip
+def test_what_is_read_of_others_is_not_the_speakers(text: str, facts: set[tuple[str, str, str, bool]]):
+    assert read(text) == facts
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Peanuts send me straight to A&E.", "Dairy doesn't agree with me.", "penicillin. comes me out in lumps",

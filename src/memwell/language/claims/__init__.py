@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -32,6 +32,9 @@ from memwell.language.dates import time_expressions
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
+
+if TYPE_CHECKING:
+    from memwell.language.claims.chinese_said import OfAnother
 
 __all__ = [
     "FAVOURITE",
@@ -539,6 +542,8 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
     likely = [one._replace(subject=_whole_name(one, likely, sentence)) for one in likely]
     trust = _TRUST_ZH if _HAN(sentence) else _TRUST
+    if trust is _TRUST_ZH:
+        likely = list(_of_whom(likely, sentence))
     pets = {one.subject for one in matches if one.relation == "kind"}
     kept = [
         one
@@ -574,10 +579,34 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     ]
 
 
+def _of_whom(likely: Sequence[RuleMatch], sentence: str) -> Iterator[RuleMatch]:
+    """What a reader takes for the speaker's, of the person whom its clause is about; without it where that is not known."""
+    others = _of_others()(sentence) if likely else []
+    for one in likely:
+        clause = next((some for some in others if some.start <= one.object_start < some.end), None)
+        if one.subject and clause is not None:
+            # 柚子 of 小柚子
+            yield one._replace(subject=next((who.name for who in clause.who if one.subject in who.name), one.subject))
+            continue
+        if one.kin or one.subject or clause is None or _OF_ME(sentence, *(clause[:2] if clause.who else ())):
+            yield one
+            continue
+        named = [who for who in clause.who if who.name == sentence[one.object_start : one.object_end]]
+        # 侄女洋洋出国了 says who she is; 陈浩结婚了 not that he is the speaker's husband.
+        if one.relation in _KNOWN_TO or (named and one.relation in _NAMED_AS - {"married_to", "partner"}):
+            yield one
+        elif not named:
+            yield from (one._replace(subject=who.name, kin=who.kin) for who in clause.who)
+
+
+_OF_ME, _KNOWN_TO = LazyPattern("[我俺咱]").search, frozenset(("friend", "colleague"))
+
+
 def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> str:
-    """The subject that a reader read, whole where it read a part of a name: 旺 of 旺财."""
+    """The subject that a reader read, whole for a part of a name (旺 of 旺财); none for a lone character (领养)."""
     objects = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
-    return next((one for one in objects if read.subject and one.startswith(read.subject)), read.subject)
+    alone = "" if len(read.subject) == 1 and _HAN(read.subject) else read.subject
+    return next((one for one in objects if read.subject and one.startswith(read.subject)), alone)
 
 
 _NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
@@ -808,6 +837,14 @@ def _chinese() -> Reader:
     from memwell.language.claims.chinese import chinese  # noqa: PLC0415
 
     return chinese
+
+
+@cache
+def _of_others() -> Callable[[str], list[OfAnother]]:
+    # As for English.
+    from memwell.language.claims.chinese import of_others  # noqa: PLC0415
+
+    return of_others
 
 
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:

@@ -21,7 +21,16 @@ from memwell.language.claims.chinese_frames import (
     relation_of_group,
 )
 from memwell.language.claims.chinese_objects import KIN, TYPES
-from memwell.language.claims.chinese_said import NEAR, RECENT, USER, ChineseState, ChineseSubject, Person, SaidSoFar
+from memwell.language.claims.chinese_said import (
+    NEAR,
+    RECENT,
+    USER,
+    ChineseState,
+    ChineseSubject,
+    OfAnother,
+    Person,
+    SaidSoFar,
+)
 from memwell.language.claims.relations import (
     CHINESE_FAVOURITES,
     EVENT,
@@ -38,13 +47,11 @@ _LONGEST_CLAUSE, _MOST_PREDICATES, _NEAREST = 200, 3, 4
 
 def chinese(sentence: str) -> Iterator[RuleMatch]:
     """The claims of a Chinese sentence; 我叫 Kevin is read as 我叫Kevin."""
-    spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
-    if not spaces:
+    kept = _without_spaces(sentence)
+    if len(kept) > len(sentence):
         yield from clauses.each_named(sentence, _Reading(sentence).read())
         return
-    kept = [at for at in range(len(sentence)) if at not in spaces]
     ends = [0, *(at + 1 for at in kept)]
-    kept.append(len(sentence))
     for one in _Reading("".join(sentence[at] for at in kept[:-1])).read():
         empty = one.object_start == one.object_end
         yield one._replace(
@@ -53,6 +60,24 @@ def chinese(sentence: str) -> Iterator[RuleMatch]:
             start=kept[one.start],
             end=ends[one.end],
         )
+
+
+def _without_spaces(sentence: str) -> list[int]:
+    """Where the characters of a sentence are, without the spaces around Latin words; and its end."""
+    spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
+    return [at for at in range(len(sentence) + 1) if at not in spaces]
+
+
+def of_others(sentence: str) -> list[OfAnother]:
+    """The clauses of a Chinese sentence that are about who does something by name (雯雯入职了), or whom only 她 names."""
+    kept = _without_spaces(sentence)
+    reading = _Reading("".join(sentence[at] for at in kept[:-1]))
+    reading.read()
+    return [
+        OfAnother(kept[start], kept[end], subject.who)
+        for start, end, subject in reading.about
+        if subject.own and reading.is_of_another(subject)
+    ]
 
 
 class _Stating(SaidSoFar):
@@ -339,6 +364,9 @@ class _People(_Stating):
         if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
             # 莉莉六岁了: of whom an age or an allergy is said is someone.
             return ChineseSubject(nickname.end(), (Person(nickname["name"]),))
+        doer = clauses.DOER(text, at, end)
+        if doer is not None and objects.is_nickname(doer["name"]):
+            return ChineseSubject(doer.end(), (Person(doer["name"]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(ChineseSubject(name.end(), (Person(name[0]),)))
         if clauses.OTHERS(text, at, end):
@@ -606,6 +634,8 @@ class _Reading(_People):
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
+            if self.subject is not None:
+                self.about.append((self.start, self.end, self.subject))
             if not stated and self.end <= limit:
                 # 我男朋友比我小两岁，是教练: the next clause is about him too.
                 self.subject = self._subject(self._lead()[0]) or self.subject

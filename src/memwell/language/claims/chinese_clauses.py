@@ -193,6 +193,12 @@ SAID_OF_ONE = LazyPattern(rf"[^，,。]{{0,4}}?{objects.AGE}周?岁|对?[^，,�
 NICKNAME = LazyPattern(
     rf"(?:(?:我们?|咱们?)家的?)?(?![常刚往渐仅偏人个年月日样家宝娃爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁]|对[^，,。]{{1,12}}过敏)"
 ).match
+DOER = LazyPattern(
+    rf"(?P<name>{objects.TWICE}|{objects.GIVEN2}{{2}}|小(?![区店学红众偷费组程卖视])(?:(?![的了是在有我你他她]|{objects.DOES})[{H}]){{2}})"
+    rf"(?=(?:{_TIME}|{_ADVERB})*{objects.DOES})"
+).match
+"""A nickname that is followed by what people do: 雯雯入职了, 小核桃九月转到了."""
+DOES = LazyPattern(objects.DOES).match
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
 CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match

@@ -39,6 +39,14 @@ class ChineseSubject(NamedTuple):
     """Whether the clause names it, instead of continuing."""
 
 
+class OfAnother(NamedTuple):
+    """A clause that is about someone else, and whom: nobody where that is not known."""
+
+    start: int
+    end: int
+    who: tuple[Person, ...]
+
+
 class ChineseState(NamedTuple):
     """What is stripped before a predicate."""
 
@@ -60,6 +68,7 @@ class SaidSoFar:
         self.found: list[RuleMatch] = []
         self.subject: ChineseSubject | None = ChineseSubject(0, (USER,), own=False)
         self.people: list[Person] = []
+        self.about: list[tuple[int, int, ChineseSubject]] = []
         self.men: set[Person] = set()
         self.women: set[Person] = set()
         self.last: RuleMatch | None = None
@@ -72,6 +81,13 @@ class SaidSoFar:
         self.relatives: dict[Person, ChineseSubject] = {}
         self.kin_words: defaultdict[str, set[str]] = defaultdict(set)
         self.named: dict[str, str] = {}
+
+    def is_of_another(self, subject: ChineseSubject) -> bool:
+        """Whether a subject is surely not the speaker: a name before what people do, or *she* of whom nothing is known."""
+        if not subject.who:
+            return self.text[subject.end - 1 : subject.end] in ("他", "她")
+        found = clauses.SKIP(self.text, subject.end)
+        return bool(subject.who[0].name) and clauses.DOES(self.text, found.end() if found else subject.end) is not None
 
     def _skip(self, at: int) -> int:
         found = clauses.SKIP(self.text, at, self.end)

@@ -161,12 +161,34 @@ def test_a_chinese_subject_is_who_the_words_name():
         # Of whom *she* is nothing is known here.
         ("她学的海洋科学", set()), ("她搬到上海了", set()), ("她养了一只猫", set()),
         ("我女儿叫小雨。她学的海洋科学", {("user", "child", "小雨", False), ("小雨", "studies", "海洋科学", False)}),
+        # Someone with a title is nobody's aunt, and a name ends before what she does.
+        ("我邻居张阿姨会说俄语", {("user", "friend", "张阿姨", False), ("张阿姨", "speaks", "俄语", False)}),
+        ("闺蜜桑桑领养了一只比格", {("user", "friend", "桑桑", False), ("桑桑", "pet", "比格", False)}),
+        # What is only supposed, or laughed about.
+        ("万一我被外派到内罗毕，要打什么疫苗", set()), ("我是火锅大学毕业的，专业是涮毛肚，哈哈哈。", set()),
+        # What was written by mistake is wrong.
+        ("我侄女叫若曦，我上次打成若溪了。", {("user", "relative", "若曦", False), ("user", "relative", "若溪", True)}),
+        ("年糕，两岁", {("年糕", "age", "两", False)}), ("两岁了", set()),
         # One character of a verb is nobody.
         ("领养了一只柯基", {("user", "pet", "柯基", False)}),
     ],
 )  # fmt: skip
 def test_what_is_read_of_others_is_not_the_speakers(text: str, facts: set[tuple[str, str, str, bool]]):
     assert read(text) == facts
+
+
+def test_who_is_named_has_graduated_only_by_words_that_say_so():
+    school = RuleMatch("graduated_from", 3, 5, 0, 5, "周敏", confidence=0.99)
+    for text, read_so in (("周敏在浙大读书", False), ("周敏是浙大毕业的", True)):
+        found = claims(text, time=NOW, reader=lambda _: [school])
+        assert ("graduated_from" in {one.relation for one in found}) is read_so
+
+
+def test_a_name_that_is_none_is_no_subject():
+    for name, is_read in (("女喺", False), ("周敏", True)):
+        text = f"{name}在读法律"
+        read_so = RuleMatch("hobby", 4, 6, 0, 6, name, confidence=0.92)
+        assert bool(claims(text, time=NOW, reader=lambda _, one=read_so: [one])) is is_read
 
 
 @pytest.mark.parametrize(

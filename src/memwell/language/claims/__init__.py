@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from memwell.language.claims import chinese_objects
 from memwell.language.claims.beginnings import beginning_later
 from memwell.language.claims.english_verbs import CONSULTED, OF_A_CHILD
 from memwell.language.claims.relations import (
@@ -34,7 +35,7 @@ from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
 
 if TYPE_CHECKING:
-    from memwell.language.claims.chinese_said import OfAnother
+    from memwell.language.claims.chinese_said import NotOfSpeaker
 
 __all__ = [
     "FAVOURITE",
@@ -145,6 +146,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _DAY_ZH = re.compile(r"[\d一二三十廿]{1,3}[号日]").fullmatch
+_OF_INFANT = re.compile("[1-4一两二三四](?:岁半?)?").fullmatch
+"""An age at which nobody writes: that of a child or a pet."""
 _IT = re.compile(r"\b(?:it|that|them)(?=[.!\s]*\Z)|(?:它们?|这个|那个)(?=[。！!\s]*\Z)", re.IGNORECASE).sub
 _TRANSFERRED = re.compile(r"\b(?:transferred|reassigned|posted) to\b", re.IGNORECASE).search
 _NAMES = frozenset(
@@ -540,7 +543,7 @@ _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 
 def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
-    likely = [one._replace(subject=_whole_name(one, likely, sentence)) for one in likely]
+    likely = [one._replace(subject=_whole_name(one, likely, matches, sentence)) for one in likely]
     trust = _TRUST_ZH if _HAN(sentence) else _TRUST
     if trust is _TRUST_ZH:
         likely = list(_of_whom(likely, sentence))
@@ -565,8 +568,7 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         if trust.is_sure(one)
         and one.relation not in left
         and not (one.relation == "lives_in" and _is_no_home(one, kept, sentence))
-        # The words that speak against it are English.
-        and (trust is _TRUST_ZH or not _is_mistaken(one, sentence))
+        and not (_is_mistaken_zh(one, likely, sentence) if trust is _TRUST_ZH else _is_mistaken(one, sentence))
     )
     return kept + [
         one
@@ -581,9 +583,15 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
 
 def _of_whom(likely: Sequence[RuleMatch], sentence: str) -> Iterator[RuleMatch]:
     """What a reader takes for the speaker's, of the person whom its clause is about; without it where that is not known."""
-    others = _of_others()(sentence) if likely else []
+    others = _not_of_speaker()(sentence) if likely else []
     for one in likely:
+        if not one.negated and _MISSAID(sentence[: one.object_start]):
+            one = one._replace(negated=True)
         clause = next((some for some in others if some.start <= one.object_start < some.end), None)
+        if clause is not None and not clause.states:
+            # Enough for what a rule reads even there, not for what none does.
+            yield one._replace(confidence=min(one.confidence, _TRUST_ZH.misread_doubted))
+            continue
         if one.subject and clause is not None:
             # 柚子 of 小柚子
             yield one._replace(subject=next((who.name for who in clause.who if one.subject in who.name), one.subject))
@@ -599,14 +607,24 @@ def _of_whom(likely: Sequence[RuleMatch], sentence: str) -> Iterator[RuleMatch]:
             yield from (one._replace(subject=who.name, kin=who.kin) for who in clause.who)
 
 
+_MISSAID = LazyPattern("(?:说|打|写|记|念|叫|听|看|认|喊|署)(?:错?成|错?作|错?为)了?[“「『\"'‘]?\\Z").search
 _OF_ME, _KNOWN_TO = LazyPattern("[我俺咱]").search, frozenset(("friend", "colleague"))
 
 
-def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> str:
-    """The subject that a reader read, whole for a part of a name (旺 of 旺财); none for a lone character (领养)."""
-    objects = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
+def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], ruled: Iterable[RuleMatch], sentence: str) -> str:
+    """The subject that a reader read, whole where it read a part of a name (旺 of 旺财); no more of it than a rule reads.
+
+    A lone character is nobody: 领 of 领养.
+    """
+    read_as, ruled_as = (
+        [sentence[one.object_start : one.object_end] for one in some if one.relation in _NAMED_AS]
+        for some in (likely, ruled)
+    )
     alone = "" if len(read.subject) == 1 and _HAN(read.subject) else read.subject
-    return next((one for one in objects if read.subject and one.startswith(read.subject)), alone)
+    longer = (one for one in read_as if read.subject and one.startswith(read.subject))
+    # 桑桑领 of 桑桑领养了
+    shorter = (one for one in ruled_as if len(one) > 1 and _HAN(one) and read.subject.startswith(one))
+    return next(longer, None) or next(shorter, alone)
 
 
 _NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
@@ -675,6 +693,21 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     if read.relation in _NAMED_ASIDE:
         return (_GRADED if read.relation == "studies" else _APPOSED)(before) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
+
+
+def _is_mistaken_zh(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> bool:
+    """Whether Chinese words speak against what a reader is sure of: of whom it is no name, or of no degree."""
+    if read.relation == "graduated_from" and (
+        sentence.startswith("在", read.object_start) or (read.subject and not _GRADUATED(sentence))
+    ):
+        return True
+    if not (_HAN(read.subject) and read.confidence < _TRUST_ZH.misread_sure):
+        return False
+    named = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
+    return read.subject not in named and not chinese_objects.is_person(read.subject)
+
+
+_GRADUATED = LazyPattern("毕业|畢業|母校|校友|学历|\\d届|出身|[读念]完|本科|硕|博").search
 
 
 def _is_no_love(read: RuleMatch, before: str, sentence: str) -> bool:
@@ -840,11 +873,11 @@ def _chinese() -> Reader:
 
 
 @cache
-def _of_others() -> Callable[[str], list[OfAnother]]:
+def _not_of_speaker() -> Callable[[str], list[NotOfSpeaker]]:
     # As for English.
-    from memwell.language.claims.chinese import of_others  # noqa: PLC0415
+    from memwell.language.claims.chinese import not_of_speaker  # noqa: PLC0415
 
-    return of_others
+    return not_of_speaker
 
 
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
@@ -857,6 +890,8 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):
         return None
     if found.relation == "birthday" and _NO_DAY(words):
+        return None
+    if found.relation == "age" and not (found.subject or found.kin) and _HAN(sentence) and _OF_INFANT(words):
         return None
     if found.relation == "age" and _is_of_time(sentence, found.object_start, found.object_end):
         return None

@@ -27,7 +27,7 @@ from memwell.language.claims.chinese_said import (
     USER,
     ChineseState,
     ChineseSubject,
-    OfAnother,
+    NotOfSpeaker,
     Person,
     SaidSoFar,
 )
@@ -68,15 +68,19 @@ def _without_spaces(sentence: str) -> list[int]:
     return [at for at in range(len(sentence) + 1) if at not in spaces]
 
 
-def of_others(sentence: str) -> list[OfAnother]:
-    """The clauses of a Chinese sentence that are about who does something by name (雯雯入职了), or whom only 她 names."""
+def not_of_speaker(sentence: str) -> list[NotOfSpeaker]:
+    """The clauses of a Chinese sentence that are about who does something by name (雯雯入职了), or whom only 她 names.
+
+    And those that state nothing, of anyone: 万一我被外派, or all that is laughed about.
+    """
     kept = _without_spaces(sentence)
     reading = _Reading("".join(sentence[at] for at in kept[:-1]))
     reading.read()
-    return [
-        OfAnother(kept[start], kept[end], subject.who)
+    supposed = [NotOfSpeaker(kept[start], kept[end], (), states=False) for start, end in reading.supposed]
+    return supposed + [
+        NotOfSpeaker(kept[start], kept[end], subject.who)
         for start, end, subject in reading.about
-        if subject.own and reading.is_of_another(subject)
+        if subject.own and reading.is_of_another(subject, start)
     ]
 
 
@@ -251,6 +255,13 @@ class _Stating(SaidSoFar):
             return len(subject.who) == 1
         if relation in ("likes", "dislikes", "diet", "hobby") and not subject.own and self._speaks_of_pet():
             return True
+        if (
+            group == "no_job"
+            and subject.relation not in ("parent", "relative", "married_to")
+            and "正式" not in found[0]
+        ):
+            # 我退了 may be of anything.
+            return True
         left = group == "no_firm" and not found[group]
         if left and not any(one.relation == "works_at" for one in self.found[-RECENT:]):
             # Person left, is known: 在阿里干了五年，去年走的.
@@ -364,6 +375,9 @@ class _People(_Stating):
         if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
             # 莉莉六岁了: of whom an age or an allergy is said is someone.
             return ChineseSubject(nickname.end(), (Person(nickname["name"]),))
+        young = clauses.YOUNG(text, at, self.last_of_sentence)
+        if young is not None and not objects.is_kin(young["name"]):
+            return ChineseSubject(young.end("name"), (Person(young["name"]),))
         doer = clauses.DOER(text, at, end)
         if doer is not None and objects.is_nickname(doer["name"]):
             return ChineseSubject(doer.end(), (Person(doer["name"]),))
@@ -632,6 +646,10 @@ class _Reading(_People):
                 self.end = tail.start()
                 asks = False
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
+            undecided = self._is_undecided()
+            stated = stated and not undecided
+            if undecided or limit == start:
+                self.supposed.append((self.start, self.end))
             if stated and self._clause() == "reported":
                 break
             if self.subject is not None:
@@ -641,6 +659,11 @@ class _Reading(_People):
                 self.subject = self._subject(self._lead()[0]) or self.subject
             self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
+
+    def _is_undecided(self) -> bool:
+        """Whether the next clause says that this one may not come to be: 明年搬到杭州，还没定."""
+        undecided = clauses.UNDECIDED(self.text, self.end)
+        return undecided is not None and not clauses.PLANNED(self.text, self.start, self.end)
 
     def _is_own_or_ahead(self) -> bool:
         """Whether the clause is of the speaker's or of a relative's, or tells of a time to come."""

@@ -278,7 +278,7 @@ _NOT_ORG = (
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
 )
-_SOME_EMPLOYER = frozenset("公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
+_SOME_EMPLOYER = frozenset("新公司 新单位 公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
 _IS_ORG = LazyPattern(
     rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[碰遇看见]到|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}"
 ).fullmatch
@@ -447,12 +447,15 @@ def _is_employer(word: str) -> bool:
         or (TYPES["occupation"](word) and not _ORG_ENDS(word))
         or not _IS_ORG(word)
         or (word.endswith(("的", "里", "地", "部", "科", "组", "专业")) and "医院" not in word)
+        or _WORKS_AS(word)
         or re.search("(?<!当)当(?!当)|开会|出差|培训|考察|旅[游行]", word)
     ):
         return False
     return not known_place(word)
 
 
+_WORKS_AS = LazyPattern(rf"[{H}A-Za-z0-9]{{2,12}}[做任](?:{_JOB_ENDS})\Z").match
+"""An employer with what is done there: 诊所做前台."""
 _IS_NAME = LazyPattern(ANY_NAME).fullmatch
 _IS_PERSON = LazyPattern(KIN_NAME).match
 _IS_FULL_NAME = LazyPattern(rf"{ANY_SURNAME}(?:{G}){{1,2}}").fullmatch
@@ -499,9 +502,14 @@ def is_person(word: str) -> bool:
     return found is not None and found.end() == len(word) and not entities.is_a_word(word) and word not in KIN
 
 
+def is_kin(word: str) -> bool:
+    """Whether a word is one for a relative, or for a little one: 小外孙."""
+    return any(one in KIN or one in ALSO_KIN for one in (word, word.removeprefix("小")))
+
+
 def is_nickname(word: str) -> bool:
     """Whether someone is called so, by the dictionary: 雯雯, 小核桃 and 晓雯, not 偷偷, 小龙虾 or 平安."""
-    if entities.is_a_word(word) or word in KIN or _ORG_ENDS(word):
+    if entities.is_a_word(word) or is_kin(word) or _ORG_ENDS(word):
         return False
     found = _tags()(word)
     if word[0] == word[1]:
@@ -616,7 +624,7 @@ TYPES: dict[str, Callable[[str], object]] = {
         "朋友|人$|[券票]$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|(?<!微)单$|菜$|水果|早餐|晚饭|午饭|奶茶"
     "|咖啡$|东西|"
-        "票$|号|醉|账|面包|零食|药$", word),
+        "票$|号|工作|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡赶]|^(?:吃饭|做饭"
     "|做菜|买菜|上班|收拾|洗衣服|写作业|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
@@ -647,15 +655,18 @@ SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
     "first_name": "name",
     "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation",
-    "pet_name": "pet", "back": "lives_in", "trip": "plans", "trip_seen": "visited", "stand": "works_at",
+    "pet_name": "pet", "back": "lives_in", "trip": "plans", "trip_seen": "visited", "stand": "works_at", "job": "works_at",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 
 
 # The objects in a phrase.
 
-_CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
+_CUT = LazyPattern(
+    '的时候|[办充]了|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间'
+)
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
+BODY = "(?:全身|浑身|满身|身上|嘴[巴唇]?|喉咙|嗓子|脸上?|眼睛|皮肤|舌头)?"
 _SHORT = "[虾蟹鱼贝蛋奶猫狗兔鸟茶酒糖姜蒜葱笋菇藕梨桃杏枣瓜豆]"
 """Things with a name of one character."""
 _JOINTS = LazyPattern(

@@ -113,6 +113,20 @@ def test_another_value_of_what_has_one_at_a_time(older: str, newer: str):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "爸妈说要搬来苏州，还没定",
+        "爸妈要搬到苏州，不过还没定",
+        "爸妈可能也搬过来，还没定。",
+        "我要搬去杭州，还没有决定",
+    ],
+)
+def test_what_is_not_decided_makes_nothing_outdated(text: str):
+    assert not statement(text).states
+    assert statement("我要搬去杭州，房子还在找").states
+
+
+@pytest.mark.parametrize(
     ("older", "newer"),
     [
         ("My phone number is 555-1234.", "My new number is 555-9876."),
@@ -132,6 +146,7 @@ def test_the_same_thing_is_spoken_of(older: str, newer: str):
         ("My boss drives a Volvo.", "I drive a Tesla now."), ("I live in Paris.", "My friend lives in Berlin now."),
         ("Mum's birthday is on 4 May.", "Dad's birthday is on 9 June."),
         ("我姐姐在银行工作。", "我换工作了，现在在腾讯上班。"), ("我住在巴黎。", "我朋友搬到了柏林。"),
+        ("我搬到苏州了。", "他搬到北京了"), ("我住在苏州。", "她搬走了"), ("我住在苏州", "他们搬到杭州了"),
     ],
 )  # fmt: skip
 def test_the_speaker_and_another_are_told_apart(older: str, newer: str):

@@ -127,7 +127,7 @@ def _only_supposed(text: str, chinese: bool) -> bool:
     supposed, clause = (_ZH_SUPPOSED, _ZH_CLAUSE) if chinese else (_EN_SUPPOSED, _EN_SENTENCE_PART)
     if not supposed(text):
         return False
-    parts = [part for part in clause.split(text) if part.strip()]
+    parts = [part for part in clause.split(_ZH_BEFORE_UNDECIDED("", text)) if part.strip()]
     rest = [(_chinese if chinese else _english)(part) for part in parts if not supposed(part)]
     if len(rest) == len(parts):
         return False
@@ -254,7 +254,7 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
         and older.holders == _SPEAKER
         and older.words.isdisjoint(newer.words - newer.holders)
     )
-    if not of_speaker or newer.about != OTHER or older.refers:
+    if not of_speaker or older.refers or not (newer.about == OTHER or _ZH_SHE(newer.stated)):
         return False
     # Who was alone is so no longer when another comes.
     return not (newer.of_me or concerns(newer, older, newer.holders) or _SINGLE(older.stated))
@@ -308,9 +308,7 @@ def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     earlier = older.stated.lower()
     if newer.owner and newer.owner not in earlier and (older.subject or older.about == SPEAKER):
         return True
-    if _says_only_alone(newer, older) or _says_only_alone(older, newer):
-        return True
-    if newer.relative and newer.relative not in earlier:
+    if _says_only_alone(newer, older) or _says_only_alone(older, newer) or newer.relative not in earlier:
         return True
     if "job" in newer.topics and _COMMUTES(earlier) and not _TRAVELS(newer.stated):
         return True
@@ -322,9 +320,8 @@ def is_about_another_thing(newer: StatedText, older: StatedText) -> bool:
     other = not newer.subject or newer.subject != older.subject
     if other and not all(part.lower() in earlier for part in parts_in(newer.stated)):
         return True
-    if "home" in older.topics and is_a_stay(newer.stated):
-        return True
-    if CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject):
+    stays = "home" in older.topics and is_a_stay(newer.stated)
+    if stays or (CHANGE.isdisjoint(newer.cues) and _other_subject(newer.subject, older.subject)):
         return True
     if of_two_owners(newer.stated, older.stated, newer.chinese) or of_two_measures(newer.stated, older.stated):
         return True
@@ -841,6 +838,7 @@ _ZH_ONE_OF_MINE = LazyPattern(
     rf"|(?:{_ZH_KIN_WORDS}|(?!{_ZH_NO_NAME})[小老阿][\u4e00-\u9fff])(?=[在住去搬换调不对喜爱有考上今现最也还穿戴吃喝用])[^，。；]*[。！]?\Z"
 ).match
 _ZH_PRONOUNS = LazyPattern("[他她它]|(?<![个名])孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
+_ZH_SHE = LazyPattern(r"\W*(?:后来|现在|听说|昨天|上周|上个月)?[他她](?!.*[我咱])").match
 _ZH_CLAUSE = LazyPattern("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
@@ -873,10 +871,12 @@ _ZH_PLANS = _zh(
     "能虑想果要许划备望明下将定算醒请该说",
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|请[订帮]|应该|说[他她]",
 )
+_ZH_UNDECIDED = "(?:还没有?|尚未|没)(?:定|想好|决定|确定|商量好)"
 _ZH_SUPPOSED = LazyPattern(
     "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
-    "|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
+    f"|{_ZH_UNDECIDED}|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
 ).search
+_ZH_BEFORE_UNDECIDED = LazyPattern(f"[，。,](?=(?:不过|但是?|可|[都也]|目前|现在|暂时)*{_ZH_UNDECIDED})").sub
 _ZH_ONLY_PLANS = LazyPattern(
     "(?<!不)(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search

@@ -201,7 +201,32 @@ STATES |= {
     "老朽今年八十，眼睛还好": "user age 八十", "鄙人住在泉州": "user lives_in 泉州",
 }  # fmt: skip
 
+STATES |= {
+    # A clause that begins with a name before what people do is that person's.
+    "雯雯入职了一家设计公司": "雯雯 works_at 设计公司", "刘洋入职百度了": "刘洋 works_at 百度",
+    "晓雯入职了字节。": "晓雯 works_at 字节", "雯雯换了手机号，13812345678": "雯雯 phone 13812345678",
+    "雯雯换手机号了，新的是13912345678": "雯雯 phone 13912345678", "雯雯已经搬到成都了": "雯雯 lives_in 成都",
+    "小核桃九月转到育才小学了": "小核桃 studies_at 育才小学", "孙悦考上清华了": "孙悦 studies_at 清华",
+    "小柚子领养了一只金毛": "小柚子 pet 金毛", "王小明跳槽去华为了": "王小明 works_at 华为",
+    # What is done there is no part of a firm, nor a card of a pastime.
+    "换工作了，在牙科诊所做前台": "user occupation 前台; user works_at 牙科诊所", "昨天去领养了一只柯基": "user pet 柯基",
+    "游泳办了卡": "user hobby 游泳", "喜欢游泳办了卡": "user likes 游泳",
+    # Plain words for what is over or harms.
+    "健身卡退了，游泳不游了": "-user hobby 健身; -user hobby 游泳", "跑步已经不跑了": "-user hobby 跑步",
+    "我爸正式退了": "-user's father works_at ", "芒果一吃嘴就肿": "user allergic_to 芒果",
+    "芒果不行，一吃嘴就肿成香肠": "user allergic_to 芒果", "海鲜吃了浑身痒": "user allergic_to 海鲜",
+    "提了辆零跑C10": "user bought 零跑C10", "思域卖了": "-user owns 思域", "领养了柯基": "user pet 柯基",
+    # A child or a pet may be called like a thing; who writes is older.
+    "年糕，两岁": "年糕 age 两", "豆豆三岁半，上小班": "豆豆 age 三岁半", "二十二岁": "user age 二十二",
+    # What is not decided is no plan, but a day that is not.
+    "下个月结婚，还没定日子": "user plans 结婚", "我打算去日本，还没定": "user plans 去日本",
+    "刚刚入职了腾讯": "user works_at 腾讯", "我转到实验小学了": "user studies_at 实验小学",
+}  # fmt: skip
+
 STATES_NOTHING = (
+    "我退了", "一碰嘴就肿", "她离职换了工作", "两岁", "明年搬到杭州，还没定", "爸妈年底搬过来，还没定", "公司明年搬到杭州",
+    "元旦去三亚，不过还没决定。",
+    "李娜怀孕了", "孙悦考上公务员了", "雯雯换了手机号", "陈浩今天结婚了", "慢慢习惯了", "小公司换了老板",
     "我生日是2月30号。", "我的生日是1990年11月31日。",
     "我住在北京 lol",
     "小说主角是个钟表匠，住在布拉格。",

@@ -149,6 +149,49 @@ def test_a_chinese_subject_is_who_the_words_name():
 
 
 @pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("刘洋入职百度了", {("刘洋", "works_at", "百度", False)}),
+        ("雯雯入职了一家设计公司", {("雯雯", "works_at", "设计公司", False)}),
+        ("雯雯换了手机号，13812345678", {("雯雯", "phone", "13812345678", False)}),
+        ("小核桃转到实验小学了", {("小核桃", "studies_at", "实验小学", False)}),
+        ("孙悦考上公务员了", {("孙悦", "occupation", "公务员", False)}),
+        ("小柚子领养了一只金毛", {("小柚子", "pet", "金毛", False)}),
+        ("李娜怀孕了", set()), ("陈浩今天结婚了，我去喝喜酒", set()),
+        # Of whom *she* is nothing is known here.
+        ("她学的海洋科学", set()), ("她搬到上海了", set()), ("她养了一只猫", set()),
+        ("我女儿叫小雨。她学的海洋科学", {("user", "child", "小雨", False), ("小雨", "studies", "海洋科学", False)}),
+        # Someone with a title is nobody's aunt, and a name ends before what she does.
+        ("我邻居张阿姨会说俄语", {("user", "friend", "张阿姨", False), ("张阿姨", "speaks", "俄语", False)}),
+        ("闺蜜桑桑领养了一只比格", {("user", "friend", "桑桑", False), ("桑桑", "pet", "比格", False)}),
+        # What is only supposed, or laughed about.
+        ("万一我被外派到内罗毕，要打什么疫苗", set()), ("我是火锅大学毕业的，专业是涮毛肚，哈哈哈。", set()),
+        # What was written by mistake is wrong.
+        ("我侄女叫若曦，我上次打成若溪了。", {("user", "relative", "若曦", False), ("user", "relative", "若溪", True)}),
+        ("年糕，两岁", {("年糕", "age", "两", False)}), ("两岁了", set()),
+        # One character of a verb is nobody.
+        ("领养了一只柯基", {("user", "pet", "柯基", False)}),
+    ],
+)  # fmt: skip
+def test_what_is_read_of_others_is_not_the_speakers(text: str, facts: set[tuple[str, str, str, bool]]):
+    assert read(text) == facts
+
+
+def test_who_is_named_has_graduated_only_by_words_that_say_so():
+    school = RuleMatch("graduated_from", 3, 5, 0, 5, "周敏", confidence=0.99)
+    for text, read_so in (("周敏在浙大读书", False), ("周敏是浙大毕业的", True)):
+        found = claims(text, time=NOW, reader=lambda _: [school])
+        assert ("graduated_from" in {one.relation for one in found}) is read_so
+
+
+def test_a_name_that_is_none_is_no_subject():
+    for name, is_read in (("女喺", False), ("周敏", True)):
+        text = f"{name}在读法律"
+        read_so = RuleMatch("hobby", 4, 6, 0, 6, name, confidence=0.92)
+        assert bool(claims(text, time=NOW, reader=lambda _, one=read_so: [one])) is is_read
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Peanuts send me straight to A&E.", "Dairy doesn't agree with me.", "penicillin. comes me out in lumps",

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from memwell.language.claims import chinese_objects
 from memwell.language.claims.beginnings import beginning_later
 from memwell.language.claims.english_verbs import CONSULTED, OF_A_CHILD
 from memwell.language.claims.relations import (
@@ -32,6 +33,9 @@ from memwell.language.dates import time_expressions
 from memwell.language.patterns import LazyPattern
 from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
+
+if TYPE_CHECKING:
+    from memwell.language.claims.chinese_said import NotOfSpeaker
 
 __all__ = [
     "FAVOURITE",
@@ -143,6 +147,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _DAY_ZH = re.compile(r"[\d一二三十廿]{1,3}[号日]").fullmatch
+_OF_INFANT = re.compile("[1-4一两二三四](?:岁半?)?").fullmatch
+"""An age at which nobody writes: that of a child or a pet."""
 _IT = re.compile(r"\b(?:it|that|them)(?=[.!\s]*\Z)|(?:它们?|这个|那个)(?=[。！!\s]*\Z)", re.IGNORECASE).sub
 _TRANSFERRED = re.compile(r"\b(?:transferred|reassigned|posted) to\b", re.IGNORECASE).search
 _NAMES = frozenset(
@@ -553,8 +559,10 @@ _ALIKE = ({"likes", "hobby"}, {"bought", "owns"}, {"partner", "married_to"})
 
 def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence: str) -> list[RuleMatch]:
     """What the rules found in a sentence and a reader does not doubt, and what else it is sure of."""
-    likely = [one._replace(subject=_whole_name(one, likely, sentence)) for one in likely]
+    likely = [one._replace(subject=_whole_name(one, likely, matches, sentence)) for one in likely]
     trust = _TRUST_ZH if _HAN(sentence) else _TRUST
+    if trust is _TRUST_ZH:
+        likely = list(_of_whom(likely, sentence))
     pets = {one.subject for one in matches if one.relation == "kind"}
     kept = [
         one
@@ -576,8 +584,7 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
         if trust.is_sure(one)
         and one.relation not in left
         and not (one.relation == "lives_in" and _is_no_home(one, kept, sentence))
-        # The words that speak against it are English.
-        and (trust is _TRUST_ZH or not _is_mistaken(one, sentence))
+        and not (_is_mistaken_zh(one, likely, sentence) if trust is _TRUST_ZH else _is_mistaken(one, sentence))
     )
     return kept + [
         one
@@ -590,10 +597,50 @@ def _weighed(matches: Sequence[RuleMatch], likely: Sequence[RuleMatch], sentence
     ]
 
 
-def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> str:
-    """The subject that a reader read, whole where it read a part of a name: 旺 of 旺财."""
-    objects = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
-    return next((one for one in objects if read.subject and one.startswith(read.subject)), read.subject)
+def _of_whom(likely: Sequence[RuleMatch], sentence: str) -> Iterator[RuleMatch]:
+    """What a reader takes for the speaker's, of the person whom its clause is about; without it where that is not known."""
+    others = _not_of_speaker()(sentence) if likely else []
+    for one in likely:
+        if not one.negated and _MISSAID(sentence[: one.object_start]):
+            one = one._replace(negated=True)
+        clause = next((some for some in others if some.start <= one.object_start < some.end), None)
+        if clause is not None and not clause.states:
+            # Enough for what a rule reads even there, not for what none does.
+            yield one._replace(confidence=min(one.confidence, _TRUST_ZH.misread_doubted))
+            continue
+        if one.subject and clause is not None:
+            # 柚子 of 小柚子
+            yield one._replace(subject=next((who.name for who in clause.who if one.subject in who.name), one.subject))
+            continue
+        if one.kin or one.subject or clause is None or _OF_ME(sentence, *(clause[:2] if clause.who else ())):
+            yield one
+            continue
+        named = [who for who in clause.who if who.name == sentence[one.object_start : one.object_end]]
+        # 侄女洋洋出国了 says who she is; 陈浩结婚了 not that he is the speaker's husband.
+        if one.relation in _KNOWN_TO or (named and one.relation in _NAMED_AS - {"married_to", "partner"}):
+            yield one
+        elif not named:
+            yield from (one._replace(subject=who.name, kin=who.kin) for who in clause.who)
+
+
+_MISSAID = LazyPattern("(?:说|打|写|记|念|叫|听|看|认|喊|署)(?:错?成|错?作|错?为)了?[“「『\"'‘]?\\Z").search
+_OF_ME, _KNOWN_TO = LazyPattern("[我俺咱]").search, frozenset(("friend", "colleague"))
+
+
+def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], ruled: Iterable[RuleMatch], sentence: str) -> str:
+    """The subject that a reader read, whole where it read a part of a name (旺 of 旺财); no more of it than a rule reads.
+
+    A lone character is nobody: 领 of 领养.
+    """
+    read_as, ruled_as = (
+        [sentence[one.object_start : one.object_end] for one in some if one.relation in _NAMED_AS]
+        for some in (likely, ruled)
+    )
+    alone = "" if len(read.subject) == 1 and _HAN(read.subject) else read.subject
+    longer = (one for one in read_as if read.subject and one.startswith(read.subject))
+    # 桑桑领 of 桑桑领养了
+    shorter = (one for one in ruled_as if len(one) > 1 and _HAN(one) and read.subject.startswith(one))
+    return next(longer, None) or next(shorter, alone)
 
 
 _NAMED_AS = frozenset("pet child sibling parent relative partner married_to friend colleague".split())
@@ -662,6 +709,21 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
     if read.relation in _NAMED_ASIDE:
         return (_GRADED if read.relation == "studies" else _APPOSED)(before) is not None
     return read.relation == "birthday" and _OF_BIRTH(sentence) is None
+
+
+def _is_mistaken_zh(read: RuleMatch, likely: Iterable[RuleMatch], sentence: str) -> bool:
+    """Whether Chinese words speak against what a reader is sure of: of whom it is no name, or of no degree."""
+    if read.relation == "graduated_from" and (
+        sentence.startswith("在", read.object_start) or (read.subject and not _GRADUATED(sentence))
+    ):
+        return True
+    if not (_HAN(read.subject) and read.confidence < _TRUST_ZH.misread_sure):
+        return False
+    named = (sentence[one.object_start : one.object_end] for one in likely if one.relation in _NAMED_AS)
+    return read.subject not in named and not chinese_objects.is_person(read.subject)
+
+
+_GRADUATED = LazyPattern("毕业|畢業|母校|校友|学历|\\d届|出身|[读念]完|本科|硕|博").search
 
 
 def _is_no_love(read: RuleMatch, before: str, sentence: str) -> bool:
@@ -826,6 +888,14 @@ def _chinese() -> Reader:
     return chinese
 
 
+@cache
+def _not_of_speaker() -> Callable[[str], list[NotOfSpeaker]]:
+    # As for English.
+    from memwell.language.claims.chinese import not_of_speaker  # noqa: PLC0415
+
+    return not_of_speaker
+
+
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
     if found.relation == "plans" and not found.negated:
@@ -836,6 +906,8 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):
         return None
     if found.relation == "birthday" and _NO_DAY(words):
+        return None
+    if found.relation == "age" and not (found.subject or found.kin) and _HAN(sentence) and _OF_INFANT(words):
         return None
     if found.relation == "age" and _is_of_time(sentence, found.object_start, found.object_end):
         return None

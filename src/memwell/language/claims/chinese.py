@@ -21,7 +21,16 @@ from memwell.language.claims.chinese_frames import (
     relation_of_group,
 )
 from memwell.language.claims.chinese_objects import KIN, TYPES
-from memwell.language.claims.chinese_said import NEAR, RECENT, USER, ChineseState, ChineseSubject, Person, SaidSoFar
+from memwell.language.claims.chinese_said import (
+    NEAR,
+    RECENT,
+    USER,
+    ChineseState,
+    ChineseSubject,
+    NotOfSpeaker,
+    Person,
+    SaidSoFar,
+)
 from memwell.language.claims.relations import (
     CHINESE_FAVOURITES,
     EVENT,
@@ -38,13 +47,11 @@ _LONGEST_CLAUSE, _MOST_PREDICATES, _NEAREST = 200, 3, 4
 
 def chinese(sentence: str) -> Iterator[RuleMatch]:
     """The claims of a Chinese sentence; 我叫 Kevin is read as 我叫Kevin."""
-    spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
-    if not spaces:
+    kept = _without_spaces(sentence)
+    if len(kept) > len(sentence):
         yield from clauses.each_named(sentence, _Reading(sentence).read())
         return
-    kept = [at for at in range(len(sentence)) if at not in spaces]
     ends = [0, *(at + 1 for at in kept)]
-    kept.append(len(sentence))
     for one in _Reading("".join(sentence[at] for at in kept[:-1])).read():
         empty = one.object_start == one.object_end
         yield one._replace(
@@ -53,6 +60,28 @@ def chinese(sentence: str) -> Iterator[RuleMatch]:
             start=kept[one.start],
             end=ends[one.end],
         )
+
+
+def _without_spaces(sentence: str) -> list[int]:
+    """Where the characters of a sentence are, without the spaces around Latin words; and its end."""
+    spaces = {at for found in clauses.LATIN(sentence) for group in (1, 2, 3) for at in range(*found.span(group))}
+    return [at for at in range(len(sentence) + 1) if at not in spaces]
+
+
+def not_of_speaker(sentence: str) -> list[NotOfSpeaker]:
+    """The clauses of a Chinese sentence that are about who does something by name (雯雯入职了), or whom only 她 names.
+
+    And those that state nothing, of anyone: 万一我被外派, or all that is laughed about.
+    """
+    kept = _without_spaces(sentence)
+    reading = _Reading("".join(sentence[at] for at in kept[:-1]))
+    reading.read()
+    supposed = [NotOfSpeaker(kept[start], kept[end], (), states=False) for start, end in reading.supposed]
+    return supposed + [
+        NotOfSpeaker(kept[start], kept[end], subject.who)
+        for start, end, subject in reading.about
+        if subject.own and reading.is_of_another(subject, start)
+    ]
 
 
 class _Stating(SaidSoFar):
@@ -226,6 +255,13 @@ class _Stating(SaidSoFar):
             return len(subject.who) == 1
         if relation in ("likes", "dislikes", "diet", "hobby") and not subject.own and self._speaks_of_pet():
             return True
+        if (
+            group == "no_job"
+            and subject.relation not in ("parent", "relative", "married_to")
+            and "正式" not in found[0]
+        ):
+            # 我退了 may be of anything.
+            return True
         left = group == "no_firm" and not found[group]
         if left and not any(one.relation == "works_at" for one in self.found[-RECENT:]):
             # Person left, is known: 在阿里干了五年，去年走的.
@@ -339,6 +375,12 @@ class _People(_Stating):
         if nickname is not None and not is_a_word(nickname["name"]) and clauses.SAID_OF_ONE(text, nickname.end(), end):
             # 莉莉六岁了: of whom an age or an allergy is said is someone.
             return ChineseSubject(nickname.end(), (Person(nickname["name"]),))
+        young = clauses.YOUNG(text, at, self.last_of_sentence)
+        if young is not None and not objects.is_kin(young["name"]):
+            return ChineseSubject(young.end("name"), (Person(young["name"]),))
+        doer = clauses.DOER(text, at, end)
+        if doer is not None and objects.is_nickname(doer["name"]):
+            return ChineseSubject(doer.end(), (Person(doer["name"]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(ChineseSubject(name.end(), (Person(name[0]),)))
         if clauses.OTHERS(text, at, end):
@@ -604,13 +646,24 @@ class _Reading(_People):
                 self.end = tail.start()
                 asks = False
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
+            undecided = self._is_undecided()
+            stated = stated and not undecided
+            if undecided or limit == start:
+                self.supposed.append((self.start, self.end))
             if stated and self._clause() == "reported":
                 break
+            if self.subject is not None:
+                self.about.append((self.start, self.end, self.subject))
             if not stated and self.end <= limit:
                 # 我男朋友比我小两岁，是教练: the next clause is about him too.
                 self.subject = self._subject(self._lead()[0]) or self.subject
             self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
+
+    def _is_undecided(self) -> bool:
+        """Whether the next clause says that this one may not come to be: 明年搬到杭州，还没定."""
+        undecided = clauses.UNDECIDED(self.text, self.end)
+        return undecided is not None and not clauses.PLANNED(self.text, self.start, self.end)
 
     def _is_own_or_ahead(self) -> bool:
         """Whether the clause is of the speaker's or of a relative's, or tells of a time to come."""

@@ -15,6 +15,7 @@ from memwell.language.claims.chinese_objects import (
     AGE,
     ANY_NAME,
     ANY_SURNAME,
+    BODY,
     CHANGES,
     COUNT,
     DATE,
@@ -264,6 +265,7 @@ _STUDY = (
     "[高初大小研][一二三四]))"
 )
 _add(rf"(?:转学[到去进]|考[上进取入]|就读于?|在读于)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
+_add(rf"转(?:到|去|进|来)了?(?P<school>{ORG}){END}", kind=STARTED)
 _add(rf"(?:在|到){_S}{_STUDY}(?:[，]?(?:读|学|念)(?P<studies>{MAJOR})(?:专业)?)?{ON}")
 _add(rf"在(?:社区|小区|街道|楼[上下]|公园|少年宫|文化宫|琴行|画室|网上|线上|家里?|附近"
     rf"|老家)[{H}]{{0,4}}?[学练](?P<studies>{MAJOR}){ON}")
@@ -322,6 +324,7 @@ _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:裸辞|辞�
     rf"(?:开了?[{H}]{{1,6}}?(?:店|馆|厂|公司|工作室|餐厅|民宿|摊)|创业|种地|养老|带娃|读研|读博)了?{END}", confidence=0.9)
 _add(rf"(?:已经|刚|正式|终于|光荣|早就?)*(?:从|在)(?P<no_works_at>{ORG})(?:正式|光荣)?退休(?:了|啦|的){ON}", confidence=0.9)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?!第)(?:(?:了|啦){ON}|(?={LONG}))", confidence=0.9)
+_add(rf"(?P<no_job>)(?:就|已经|刚|正式|终于|光荣|早就?|去年|上个?月|今年|前年)*退(?:了|的){END}")
 # A firm may be named by its trade.
 _add(rf"(?:刚|正式|已经|终于)*入职了?{_SOME}(?P<firm>[{H}]{{2,6}}?(?:设计|咨询|广告|装饰|教育|文化|"
     rf"网络)){END}", kind=STARTED)
@@ -501,7 +504,7 @@ _NAMED_IN = rf"(?:(?:名叫|叫做|名为|叫)(?P<name2>[{H}A-Za-z]{{1,8}}?)的)
 _add(rf"(?:家里?)?(?:(?:没有|没|不|从没)养(?:过)?"
     rf"|没有){COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}|"
     rf"宠物))(?:了)?{END}")
-_add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|来|添|多|"
+_add(rf"(?:家里?)?(?:还|新|只|刚|又|去)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|来|添|多|"
     rf"买(?!.{{0,4}}[鸡鱼猪鸭蛇]))(?:了|过|着|"
     rf"有|的是|回来?)*{COUNT}{_NAMED_IN}(?P<pet>(?:(?![的了院屋笼])[{H}]){{0,4}}?(?:{PET}))(?![{H}]*(?:店|的人|粮|砂|毛|"
     rf"窝))", confidence=0.9)
@@ -645,9 +648,8 @@ _T = rf"[{H}A-Za-z]{{1,8}}?(?:这东西|这玩意儿?|这种东西|这个|什么
 _add(rf"(?P<no_speaks>{LANGUAGE}){_ME}?(?:是)?(?:早|已经|都|早就|基本)?(?:一句都|一句也|一个字都|完全|根本)?(?:不会说|"
     rf"不会讲|不会|说不了|忘光了|听不懂|全忘了|忘得差不多了)", whole=True)
 _add(rf"(?P<speaks>{LANGUAGES}){_ME}(?:也|还|都)?(?:会|能|说得|讲得|懂)", whole=True, many=True)
-_add(rf"(?P<allergic_to>{_T}){_ME}?(?:一|只要)?(?:碰|吃|沾|闻|喝)(?:到|了)?(?:一点)?就(?:会)?(?:浑身|全身"
-    rf"|满身)?(?:过敏|起疹子?|发?痒|肿)",
-    whole=True)
+_add(rf"(?P<allergic_to>(?!一){_T}){_ME}?(?:真?的?(?:不行|不能[吃碰]|[吃碰]不[得了]))?[，,]?(?:一|只要)?(?:碰|吃|沾|闻|喝)(?:到|了)?(?:一点)?{BODY}(?:就会?|会|都会?)?{BODY}"
+    rf"(?:过敏|起红?疹子?|长疹子?|发?痒|发?麻|肿)", whole=True)
 _add(rf"(?P<birthday>{DATE})(?:的)?(?:生日|出生){END}", whole=True)
 _add(rf"[{H}]{{1,6}}?(?:传|送|留|转)(?:给)?了?我(?:的)?(?:一){_OWNED}(?P<owns>[{H}A-Za-z0-9]{{0,6}}(?:[琴车表机筝箫笛]"
     rf"|房子?|二胡|吉他|相机|电脑|戒指|手镯|项链)){END}", whole=True)
@@ -665,6 +667,12 @@ _add(rf"(?P<no_plans>[{H}]{{0,6}}(?:演唱会|音乐节|聚会|婚礼|同学会|
 _add(rf"(?:给|把|送)(?:我家|我们家)?(?:(?:{PET}))?(?P<no_pet_name>[{H}]{{2,3}}?|[A-Z][a-z]+)(?:做了?|送去"
     rf"|给)?安乐(?:死)?了{END}", whole=True)
 _add(rf"(?P<no_hobby>{ACTIVITIES})(?:这事儿?|这个|这爱好)?{_ME}?(?:早就?|已经|现在)?(?:放弃|停|戒掉?)了{END}", whole=True)
+_BY_NOW = "(?:早就?|已经|现在|也|都|再也|给)*"
+_add(rf"(?P<no_hobby>(?P<double>[游跑跳爬骑健画唱滑练钓打踢])[{H}]{{1,2}}){_ME}?{_BY_NOW}不(?P=double)了{END}", whole=True)
+_add(rf"(?P<no_hobby>{ACTIVITIES}|吉他|钢琴|古筝|围棋|象棋){_ME}?{_BY_NOW}不[去学玩搞]了{END}", whole=True)
+_CARD, _SINCE = "一?[张个]?[年月季次]?卡", "(?:我|最近|上[周个月]+|开始|又)*"
+_add(rf"(?P<no_hobby>{ACTIVITIES}){_ME}?的?{_CARD}{_ME}?{_BY_NOW}(?:退|转|卖|不续|没续)掉?了{END}", whole=True)
+_add(rf"{_SINCE}(?P<hobby>{ACTIVITIES}){_ME}?(?:也|还|都|刚)*[办充续]了?{_CARD}了?{END}", whole=True)
 _add(rf"(?P<no_hobby>[{H}]{{2,5}}?){_ME}?(?:早就?|已经|现在|再也|都|好久|很久)*[不没](?:怎么"
     rf"|再)?[打弹跳练踢拉钓画吹](?:过)?了{END}", whole=True)
 _add(rf"(?P<no_owns>[{H}A-Za-z0-9]{{2,8}}?)换成了?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}", whole=True)

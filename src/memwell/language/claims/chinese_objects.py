@@ -157,29 +157,36 @@ _NICK = (
     rf"小狗|小学|小区|小说|小姐|阿姨|老大|"
     rf"老二)[小阿老大](?:[{H}](?<![{_NO_GIVEN}朋孩时]))"
 )
+DOES = (
+    "(?:[换转提升搬调跳租买卖怀生娶嫁辞退当做拿领养收开学报参加进考输赢摔戒病爱迷养捡][了到上过完掉会进去回下]"
+    "|入[职学伍伙选院]|[离辞就]职|跳槽|[改转]行|转[正学岗专]|休[学产]|失业|毕业(?!的)|退[休伍役学]|升[职学]|[怀流早]孕|领养|收养|戒[烟酒糖荤]|流产|生[娃孩二病]|领证|[结离订]婚"
+    "|分手|[失热]恋|相亲|脱单|考[取研公级证编砸]|[留辍]学|[出回]国|搬[家走]|[住出]院|感冒|发烧|骨折|确诊|过[敏世]|去世|瘫痪"
+    "|[买租换卖][车房手电工新专公]|提[车前]|参[加军赛]|当[选兵]|创业|相中|迷上|爱[上吃喝看]|拿[下奖证]|报[名了考]|中[了奖签])"
+)
+"""A verb of what people do, directly after a name."""
 _FOLLOW = (
-    rf"(?=$|[^{H}]|"
+    rf"(?=$|[^{H}]|{DOES}|"
     rf"[在是叫住的喜爱讨对今现最特很也都还已刚就才又不没有会要去来从被把搬跟和与同养买学读毕考辞离结嫁娶得说打准计决上下明前后能想正一两二三四五六七八九十"
     rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友名本硕需该应可属])"
 )
 PERSON = (
-    rf"(?:{ANY_SURNAME}{G}(?![一二三四五六七八九十]){G}{_FOLLOW}|{ANY_SURNAME}{G}{_FOLLOW}|{_NICK}{_FOLLOW}|"
+    rf"(?:{ANY_SURNAME}{G}(?![一二三四五六七八九十]|{DOES}){G}{_FOLLOW}|{ANY_SURNAME}{G}{_FOLLOW}|{_NICK}{_FOLLOW}|"
     rf"(?:{_FOREIGN}){_FOLLOW}"
     rf"|阿?[A-Z][A-Za-z]{{1,15}}(?: [A-Z][a-z]+)?|[{''.join(sorted(entities.SURNAMES))}](?:老师|总|医生|阿姨|叔叔|教授|"
     rf"姐|哥|工|经理|师傅))"
 )
 """A name whose form shows that it is one."""
 PERSON_AHEAD = rf"(?:{ANY_SURNAME}{G}{G}?|[小老阿][{H}]|[A-Z][a-z]+){_FOLLOW}"
-_TWICE = (
+TWICE = (
     rf"(?!妈妈|爸爸|常常|刚刚|天天|年年|人人|个个|慢慢|偏偏|早早|好好|大大|往往|每每|渐渐|多多|仅仅|整整|统统|默默|"
     rf"明明|乖乖|偷偷|悄悄|时时|处处|事事|样样|[看听写谢问说想试走玩聊尝找算帮等坐站动查学讲管教陪劝歇睡洗转打跑跳练读种])(?P<twice>[{H}])(?P=twice)"
 )
-_GIVEN2 = f"[{''.join(sorted(entities.GIVEN))}]"
+GIVEN2 = f"[{''.join(sorted(entities.GIVEN))}]"
 _FOREIGN_NAME = (
     "(?:[阿艾安奥巴贝本比伯博布查达戴丹道德迪蒂杜恩尔法菲费弗福盖格哈海汉赫亨霍基吉加杰金卡凯坎柯科克肯库拉莱兰劳勒雷蕾里丽莉琳伦罗"
     "洛马麦曼梅米莫穆娜纳妮尼诺帕佩皮普奇乔琼让瑞萨塞莎史斯丝苏索塔泰汤特廷托瓦威薇韦维温沃乌希辛休雅亚耶伊英尤约泽詹珍兹佐健司]{2,4})"
 )
-KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{_TWICE}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
+KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{TWICE}|(?!天天){GIVEN2}{{2}}{_FOLLOW})"
 """A name directly after the word for a relative."""
 
 # Objects.
@@ -271,7 +278,7 @@ _NOT_ORG = (
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
 )
-_SOME_EMPLOYER = frozenset("公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
+_SOME_EMPLOYER = frozenset("新公司 新单位 公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
 _IS_ORG = LazyPattern(
     rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[碰遇看见]到|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}"
 ).fullmatch
@@ -440,12 +447,15 @@ def _is_employer(word: str) -> bool:
         or (TYPES["occupation"](word) and not _ORG_ENDS(word))
         or not _IS_ORG(word)
         or (word.endswith(("的", "里", "地", "部", "科", "组", "专业")) and "医院" not in word)
+        or _WORKS_AS(word)
         or re.search("(?<!当)当(?!当)|开会|出差|培训|考察|旅[游行]", word)
     ):
         return False
     return not known_place(word)
 
 
+_WORKS_AS = LazyPattern(rf"[{H}A-Za-z0-9]{{2,12}}[做任](?:{_JOB_ENDS})\Z").match
+"""An employer with what is done there: 诊所做前台."""
 _IS_NAME = LazyPattern(ANY_NAME).fullmatch
 _IS_PERSON = LazyPattern(KIN_NAME).match
 _IS_FULL_NAME = LazyPattern(rf"{ANY_SURNAME}(?:{G}){{1,2}}").fullmatch
@@ -475,7 +485,7 @@ def _is_nickname(word: str) -> bool:
     return is_name(word) and (len(word) <= 2 or is_person(word) or word.isascii())
 
 
-_GIVEN_NAME = LazyPattern(f"(?!天天){_GIVEN2}{{2}}").match
+_GIVEN_NAME = LazyPattern(f"(?!天天){GIVEN2}{{2}}").match
 
 
 def given_name(text: str, at: int, end: int) -> int:
@@ -490,6 +500,25 @@ def is_person(word: str) -> bool:
     """Whether a word has the form of a person's name."""
     found = _IS_PERSON(word)
     return found is not None and found.end() == len(word) and not entities.is_a_word(word) and word not in KIN
+
+
+def is_kin(word: str) -> bool:
+    """Whether a word is one for a relative, or for a little one: 小外孙."""
+    return any(one in KIN or one in ALSO_KIN for one in (word, word.removeprefix("小")))
+
+
+def is_nickname(word: str) -> bool:
+    """Whether someone is called so, by the dictionary: 雯雯, 小核桃 and 晓雯, not 偷偷, 小龙虾 or 平安."""
+    if entities.is_a_word(word) or is_kin(word) or _ORG_ENDS(word):
+        return False
+    found = _tags()(word)
+    if word[0] == word[1]:
+        return found[0][1] not in _HOW
+    return len(found) > 1 if word[0] == "小" else found[0] == (word, "nr")
+
+
+_HOW = frozenset("dtvo")
+"""Adverbs, times, verbs and sounds in the dictionary."""
 
 
 _DULL = LazyPattern(
@@ -595,7 +624,7 @@ TYPES: dict[str, Callable[[str], object]] = {
         "朋友|人$|[券票]$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|(?<!微)单$|菜$|水果|早餐|晚饭|午饭|奶茶"
     "|咖啡$|东西|"
-        "票$|醉|账|面包|零食|药$", word),
+        "票$|号|工作|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡赶]|^(?:吃饭|做饭"
     "|做菜|买菜|上班|收拾|洗衣服|写作业|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
@@ -626,15 +655,18 @@ SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
     "first_name": "name",
     "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation",
-    "pet_name": "pet", "back": "lives_in", "trip": "plans", "trip_seen": "visited", "stand": "works_at",
+    "pet_name": "pet", "back": "lives_in", "trip": "plans", "trip_seen": "visited", "stand": "works_at", "job": "works_at",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 
 
 # The objects in a phrase.
 
-_CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
+_CUT = LazyPattern(
+    '的时候|[办充]了|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间'
+)
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
+BODY = "(?:全身|浑身|满身|身上|嘴[巴唇]?|喉咙|嗓子|脸上?|眼睛|皮肤|舌头)?"
 _SHORT = "[虾蟹鱼贝蛋奶猫狗兔鸟茶酒糖姜蒜葱笋菇藕梨桃杏枣瓜豆]"
 """Things with a name of one character."""
 _JOINTS = LazyPattern(

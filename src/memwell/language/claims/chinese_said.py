@@ -39,6 +39,15 @@ class ChineseSubject(NamedTuple):
     """Whether the clause names it, instead of continuing."""
 
 
+class NotOfSpeaker(NamedTuple):
+    """A clause that is about someone else, and whom (nobody where that is not known), or that states nothing."""
+
+    start: int
+    end: int
+    who: tuple[Person, ...]
+    states: bool = True
+
+
 class ChineseState(NamedTuple):
     """What is stripped before a predicate."""
 
@@ -60,6 +69,8 @@ class SaidSoFar:
         self.found: list[RuleMatch] = []
         self.subject: ChineseSubject | None = ChineseSubject(0, (USER,), own=False)
         self.people: list[Person] = []
+        self.supposed: list[tuple[int, int]] = []
+        self.about: list[tuple[int, int, ChineseSubject]] = []
         self.men: set[Person] = set()
         self.women: set[Person] = set()
         self.last: RuleMatch | None = None
@@ -72,6 +83,20 @@ class SaidSoFar:
         self.relatives: dict[Person, ChineseSubject] = {}
         self.kin_words: defaultdict[str, set[str]] = defaultdict(set)
         self.named: dict[str, str] = {}
+
+    def is_of_another(self, subject: ChineseSubject, start: int) -> bool:
+        """Whether the subject of a clause is surely not the speaker: who is named before what people do, or is a child.
+
+        So is *she* of whom nothing is known.
+        """
+        if not subject.who:
+            return self.text[subject.end - 1 : subject.end] in ("他", "她")
+        name = subject.who[0].name
+        young = clauses.YOUNG(self.text, subject.end - len(name)) if name else None
+        if young is not None:
+            return start < young.end()
+        found = clauses.SKIP(self.text, subject.end)
+        return bool(name) and clauses.DOES(self.text, found.end() if found else subject.end) is not None
 
     def _skip(self, at: int) -> int:
         found = clauses.SKIP(self.text, at, self.end)

@@ -20,6 +20,7 @@ from memwell._native import product
 from memwell.language.claims import chinese_objects
 from memwell.language.claims.english_objects import KIN, SAME_KIN
 from memwell.language.claims.relations import EVENT, PLAN, STATE, RuleMatch
+from memwell.language.patterns import LazyPattern
 from memwell.models.local.embedder import shared_models
 from memwell.models.local.encoder import DIMENSIONS, FEATURES, LAYERS, SHARED_LAYERS, Multilingual, WordPieces, layer
 from memwell.models.local.onnx import (
@@ -58,6 +59,11 @@ _KIN_ZH = {word: one.word for word, one in chinese_objects.KIN.items()} | chines
 _LONGEST_KIN = max(map(len, _KIN_ZH))
 _OF_ANOTHER = re.compile("(?:[她他]|(?<!我)(?<!我们)(?<!俺)(?<!咱)的)\\Z").search
 """What stands before another's relative."""
+
+
+_TITLED = LazyPattern(
+    rf"(?![向万]){chinese_objects.ANY_SURNAME}(?:阿姨|叔叔|老师|师傅|大爷|大妈|大哥|大姐|伯伯|奶奶|爷爷|妈妈|爸爸|媽媽|爺爺)"
+).match
 
 
 class PlacedPieces(NamedTuple):
@@ -190,8 +196,12 @@ def _chinese_subject(text: str, part: PlacedPieces, first: int, last: int) -> _S
     start, end = _place(text, part, first, last)
     # A piece less or more is no other person: 老同 of 老同学, 女朋友超 of 女朋友超讨厌. 亲妹妹 is a sister.
     places = [(start, one) for one in range(min(start + _LONGEST_KIN, len(text)), start + 1, -1)]
-    places += [(one, end) for one in (start, *range(start + 1, end - 1))]
+    places += [(one, end) for one in (start, *range(start + 1, end - (text[start] != "亲")))]
     relative = next((one for one in places if text[slice(*one)] in _KIN_ZH), None)
+    titled = None if relative is None else _TITLED(text, max(0, relative[0] - 1))
+    if titled is not None:
+        # 张阿姨 is nobody's aunt.
+        return _Subject(titled.start(), titled[0])
     if relative is None:
         return _Subject(start, text[start:end])
     return None if _OF_ANOTHER(text, 0, relative[0]) else _Subject(start, kin=_KIN_ZH[text[slice(*relative)]])

@@ -909,7 +909,7 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
         return None
     if found.relation == "age" and not (found.subject or found.kin) and _HAN(sentence) and _OF_INFANT(words):
         return None
-    if found.relation == "age" and _is_of_time(sentence, found.object_start, found.object_end):
+    if found.relation == "age" and (_TOO_OLD(words) or _is_of_time(sentence, found.object_start, found.object_end)):
         return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from
@@ -926,6 +926,10 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
         negated=found.negated,
         time=time,
     )
+
+
+_TOO_OLD = LazyPattern(r"(?:1[3-9]|[2-9]\d)\d").match
+"""No age, but a height: 我178."""
 
 
 def _is_of_time(sentence: str, start: int, end: int) -> bool:

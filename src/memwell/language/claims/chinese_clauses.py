@@ -214,7 +214,7 @@ YOUNG = LazyPattern(
 """A child or a pet, which often has a name that is a word: 年糕，两岁."""
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
-CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
+CHAIN = LazyPattern(rf"[的他她](?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 KIN_SAID = LazyPattern(objects.KIN_WORDS).finditer
 HIS_KIN = LazyPattern(rf"(?:们?家)?的?(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 HAS_KIN = LazyPattern(
@@ -268,7 +268,7 @@ _TOGETHER = (
     ("分手|分了|分开了(?![走坐])|散了|掰了|吹了|结束了|断了(?!联系)|断干净", "partner", True),
     ("绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|不是朋友", "friend", True),
     ("不再是同事|不在一个(?:单位|公司)|不是同事", "colleague", True),
-    (f"结婚|领证|领了证|成家|扯证|登记结婚|{_ARE}(?:两口子|夫妻|夫妇)", "married_to", False),
+    (f"结婚|领证|领[了的]证|成家|扯证|登记结婚|{_ARE}(?:两口子|夫妻|夫妇)", "married_to", False),
     ("在一起|谈恋爱|谈了.{0,6}恋爱|订婚|交往|处对象|复合|.{0,6}办婚礼|是情侣|是一对", "partner", False),
     (f"{_ARE}(?:姐妹|兄弟|兄妹|姐弟|双胞胎)", "sibling", False),
     (f"{_ARE}(?:好朋友|朋友|老朋友|闺蜜|发小|死党|哥们|老?同学|室友|同桌)", "friend", False),

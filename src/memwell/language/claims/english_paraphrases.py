@@ -228,6 +228,24 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
+            " after all",
+            r"\b(?P<o>[A-Za-z]+(?: nuts)?)(?:['’]s| is| are) (?:fine|ok|okay|safe|alright)(?:"
+            r"(?: for me)? after all\b(?=.*\b(?:notes?|tests?|clinic|allerg\w*|hives|doctor|gp)\b)| for me after all\b)",
+            "I am no longer allergic to {o}",
+        ),
+        (
+            "clinic",
+            r"\b(?:[Cc]linic|[Tt]est(?:s|ed)?)\b[^.!?]*?\b(?P<o>[a-z]+)(?:['’]s| is| are) (?:fine|ok|okay|safe)"
+            r" after all\b",
+            "I am no longer allergic to {o}",
+        ),
+        (
+            " for me",
+            r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Tt]ennis|[Ff]ootball|[Gg]olf|[Jj]udo|[Bb]allet|[Rr]ugby)"
+            r"(?:['’]s| is) (?:finished|done|over|history)(?: with)? for me\b",
+            "I quit {o}",
+        ),
+        (
             "avoid",
             rf"\bI(?:['’]ve got| have|['’]ve| need| must|['’]m supposed)(?: (?:got|had|been told|always))*(?: to)? avoid"
             rf" (?:all |any )?{_ALLERGEN}",

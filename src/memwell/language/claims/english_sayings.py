@@ -57,7 +57,7 @@ _GLUED = LazyPattern(
     r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
 ).search
 _PHONE_CUE = LazyPattern(
-    r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|landline|that['’]s me)\b",
+    r"\b(?:number|phone|sim|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|landline|that['’]s me)\b",
     re.IGNORECASE,
 ).search
 _EMAIL_CUE = LazyPattern(

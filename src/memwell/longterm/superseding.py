@@ -279,6 +279,7 @@ class Successor(NamedTuple):
     probability: float
 
 
+Hits: TypeAlias = Mapping[str, ComparedHit]
 Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
 """Outdated memories, each with those that supersede it, the newest last."""
 
@@ -632,10 +633,7 @@ class OutdatedPart(NamedTuple):
 
 
 def meant_and_whole(
-    query: str,
-    replaced: Replaced,
-    hits: Mapping[str, ComparedHit],
-    embed: Callable[[Sequence[str]], Floats] | None,
+    query: str, replaced: Replaced, hits: Hits, embed: Callable[[Sequence[str]], Floats] | None
 ) -> tuple[Replaced, dict[str, str]]:
     """Of the outdated memories: those that are so for this question, and those that are as a whole, with the newest.
 
@@ -793,13 +791,7 @@ S = TypeVar("S", bound=_Scored)
 
 
 def precedence(
-    query: str,
-    fact: FactQuestion | None,
-    replaced: Replaced,
-    hits: Mapping[str, ComparedHit],
-    *,
-    own_first: bool,
-    known: Sequence[str] = (),
+    query: str, fact: FactQuestion | None, replaced: Replaced, hits: Hits, *, own_first: bool, known: Sequence[str] = ()
 ) -> dict[str, list[Successor]]:
     """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
@@ -833,13 +825,7 @@ def _never_was(older: str, newer: str) -> bool:
 
 
 def _own_first(
-    query: str,
-    fact: FactQuestion | None,
-    hits: Mapping[str, ComparedHit],
-    replaced: Replaced,
-    known: Sequence[str],
-    *,
-    former: bool,
+    query: str, fact: FactQuestion | None, hits: Hits, replaced: Replaced, known: Sequence[str], *, former: bool
 ) -> dict[str, list[Successor]]:
     """What is of the speaker before what is not, by the ids of the latter, where a question asks for one's own.
 
@@ -851,6 +837,8 @@ def _own_first(
     asked = fact if asked is None and fact and not fact.is_certain and fact.is_answered_by_any else asked
     is_named = asked is not None and asked.subject != USER and not asked.kin
     if asked is not None and is_named and not asked.is_own(hit.traits.speaker.strip().lower() for hit in hits.values()):
+        if ahead := _of_named_first(asked, hits):
+            return ahead
         asked, is_named = None, False
     whom = asked_of(query) if asked is None or asked.subject != USER else ""
     if whom is None and asked is None and not known:
@@ -884,6 +872,14 @@ def _own_first(
     # Of several pets or plans each is asked for.
     further = [Successor(id_, probability) for id_ in reversed(known) if id_ != best.id and id_ not in replaced]
     return {id_: [*further, Successor(best.id, probability)] for id_ in behind - later - successors}
+
+
+def _of_named_first(asked: FactQuestion, hits: Hits) -> dict[str, list[Successor]]:
+    """What states a fact of someone who is named before what states such a fact of others."""
+    own = [hit for hit in hits.values() if how_likely_stated(hit, asked, ()) == 1.0]
+    best = max(own, key=lambda hit: (hit.relevance, hit.order), default=None)
+    behind = {hit.id for hit in hits.values() if any(one.relation in asked.relations for one in _stated_facts(hit))}
+    return {} if best is None else {id_: [Successor(best.id, 1.0)] for id_ in behind - {hit.id for hit in own}}
 
 
 _CLAUSE_END = re.compile("[?？,，]")

@@ -229,7 +229,7 @@ def test_a_question_in_the_past_tense_need_not_be_about_the_former(query: str):
         ("The code is 12.", "My mistake, 21."), ("The code is 12.", "No wait, 21."), ("我住在杭州。", "不对，是苏州。"),
         ("密码是12。", "更正一下，21。"), ("密码是12。", "我刚才说错了，21。"), ("密码是12。", "口误，是21。"),
         ("密码是12。", "应该是21。"), ("我辞职了。", "骗你的。"), ("我辞职了。", "开个玩笑。"),
-        ("我辞职了。", "逗你玩的。"),
+        ("我辞职了。", "逗你玩的。"), ("The rent is 925.", "Sorry 975, Jonny says I can't read."),
     ],
 )  # fmt: skip
 def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):

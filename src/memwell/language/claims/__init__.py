@@ -128,7 +128,9 @@ _VALUE = r"[^\s,.;:!?，。！？、；：][^,;!?，。！？、；：]{0,39}?"
 _BARE = re.compile(
     rf"\s*(?:{_LEADS}(?:not [^,.;!?]{{1,40}}[,;:—–-]+\s*)?|(?:no,? )?not [^,.;!?]{{1,40}}[,;:—–-]+\s*(?:but )?|\*\s?)"
     rf"(?:(?:it['’]s|that['’]s|an?|the|in|at|on|for|from|to) )*(?P<value>{_VALUE})"
-    rf"(?:[,.]? (?:sorry|typo|oops|my (?:bad|mistake)))?[.!\s]*\Z"
+    rf"(?:[,.]? (?:sorry|typo|oops|my (?:bad|mistake)))?"
+    # "Sorry 975, Jonny says I can't read"
+    rf"(?:(?<=\d)[,;.] (?:I|my|it|we|[a-z]+ (?:says|said|reckons|tells me))\b[^.!?\n]{{0,60}})?[.!\s]*\Z"
     rf"|\s*(?P<first>{_VALUE})[,.]? (?:sorry|I meant?|typo|oops|my (?:bad|mistake)|correction)[.!\s]*\Z"
     rf"|\s*{_LEADS_ZH}(?:是|叫|在|对)?(?P<value_zh>{_VALUE})[。.！!\s]*\Z"
     rf"|\s*(?P<first_zh>{_VALUE})[，,](?:抱歉|不好意思|对不起|[说打写讲记]错了)[。.！!\s]*\Z",

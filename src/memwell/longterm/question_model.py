@@ -68,10 +68,12 @@ def asked_fact(query: str, asked: QueryVector, *, former: bool = False) -> FactQ
     "Do I still climb?" asks for one thing, and its words say for which. What was so before is likely asked for only with
     ``former``.
     """
-    found, model = fact_question(query), default_model()
-    if found is not None or asked.vector is None or asked.model != model.embedder or not may_be_of_speaker(query):
+    found = fact_question(query)
+    if found is not None or asked.vector is None or not may_be_of_speaker(query):
         return found
-    return model.fact(asked.vector) if former or not asks_about_former(query) else None
+    model = default_model()
+    known = asked.model == model.embedder and (former or not asks_about_former(query))
+    return model.fact(asked.vector) if known else None
 
 
 def may_be_of_speaker(query: str) -> bool:

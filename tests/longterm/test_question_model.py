@@ -50,6 +50,14 @@ def test_what_is_of_others_or_asks_whether_is_no_question_for_a_fact_of_the_spea
         assert memory.memory.fact_asked(question) is None
 
 
+def test_a_question_for_a_time_is_for_what_was_then():
+    with memwell.open("memory:", work=False) as memory:
+        memory.remember(["I moved to Hull.", "We went gliding in July."], time=NOW)
+        memory.flush()
+        hits = memory.recall("What did I do in July?", min_relevance=0.05, now=NOW)
+    assert [hit.text for hit in hits] == ["We went gliding in July."]
+
+
 def test_rules_go_before_the_model_and_are_certain():
     with memwell.open("memory:", work=False) as memory:
         asked = memory.memory.fact_asked("Where do I live?")

@@ -62,14 +62,14 @@ def default_model() -> QuestionModel:
         return QuestionModel(str(found["embedder"]), tuple(found["relations"].tolist()), weights, base)
 
 
-def asked_fact(query: str, asked: QueryVector, *, former: bool = False) -> FactQuestion | None:
+def asked_fact(query: str, asked: QueryVector, *, former: bool = False, of_a_time: bool = False) -> FactQuestion | None:
     """The fact that a question asks for: by the rules, or likely, by its vector, where it is about the speaker.
 
-    "Do I still climb?" asks for one thing, and its words say for which. What was so before is likely asked for only with
-    ``former``.
+    "Do I still climb?" asks for one thing, and its words say for which; "What did I do in July?" (``of_a_time``) for what
+    was then. What was so before is likely asked for only with ``former``.
     """
     found = fact_question(query)
-    if found is not None or asked.vector is None or not may_be_of_speaker(query):
+    if found is not None or asked.vector is None or of_a_time or not may_be_of_speaker(query):
         return found
     model = default_model()
     known = asked.model == model.embedder and (former or not asks_about_former(query))

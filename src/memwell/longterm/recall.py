@@ -314,7 +314,7 @@ class RecallingMemory(MemoryBase):
         said = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, said, weighed, asked.model, late)
         relevant = dict(zip([one.id for one in found], judged, strict=True))
-        fact = asked_fact(query, asked)
+        fact = asked_fact(query, asked, of_a_time=bool(question.times))
         known, over = list[str](), _Over()
         if not historic:
             known = self._stating(held, query, fact, moment, found, memories, relevant, wanted, allowed)

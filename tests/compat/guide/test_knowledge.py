@@ -590,6 +590,19 @@ def test_a_secret_is_never_told_back(tmp_path: Path, said: str, question: str, s
     assert secret not in "".join(message.text for message in chat.asked[0])
 
 
+def test_a_question_without_a_mark_is_answered_and_not_acknowledged(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat("My cat is called Tim.")
+        system.chat("我生日是5月8号。")
+        for asked in ("have I got a cat right now", "quick one, do I have a cat or not"):
+            assert "Tim" in system.chat(asked)["answer"], asked
+        assert "5月8号" in system.chat("我生日是哪天")["answer"]
+        for asked in ("我还戴眼镜不", "降压药我还要不要吃"):
+            assert system.chat(asked)["answer"] != "记下了。", asked
+        for said in ("谁都知道我属龙。", "我还没结婚。"):
+            assert system.chat(said)["answer"] == "记下了。", said
+
+
 def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         for said in ("hi", "Hello!", "Hi there", "thanks", "Thank you very much!", "bye", "Good morning", "ok"):

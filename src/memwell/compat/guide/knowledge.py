@@ -436,10 +436,25 @@ def _greeting(text: str) -> str:
 
 
 def _tells(text: str) -> bool:
-    """Whether a message states something, and neither asks nor requests anything."""
-    if any(is_question(one.text) for one in sentences(text)) or _only_requests(text):
+    """Whether a message states something, and neither asks nor requests anything: also without a question mark."""
+    if any(is_question(one.text) for one in sentences(text)) or _only_requests(text) or _asks_unmarked(text):
         return False
     return bool(_STATES.search(text) or in_jest(text) or claims(text, time=now()))
+
+
+_AUXILIARY = "(?:have|has|had|am|are|is|was|were|do|does|did|can|could|will|would|should) (?:I|we|my)"
+_ASKS_UNMARKED = re.compile(
+    r"(?:哪[天年月位家所种款]|几[号点岁个月年]|谁|啥|多[大少高重久远]|[怎咋]么?|什么|属相|要不要|能不能|是不是|有没有|会不会)"
+    r"(?!都|也|就)[^。！!，,]{0,12}\Z|[^。！!，,]{1,8}(?:不|没)\W*\Z"
+    rf"|(?:\A\W*|, ){_AUXILIARY}\b[^.!]*\Z"
+    rf"|\b(?:who|what|which|where|when|how (?:much|many|old|long|often))\b[^.!]{{0,60}}\b{_AUXILIARY}\b[^.!]*\Z",
+    re.IGNORECASE,
+).search
+"""How people ask on phones, without a mark: 我生日是哪天, "planning dinners, do I eat meat or not"."""
+
+
+def _asks_unmarked(text: str) -> bool:
+    return _ASKS_UNMARKED(text) is not None and not claims(text, time=now())
 
 
 def _only_requests(text: str) -> bool:
@@ -461,7 +476,7 @@ def _remember(system: IntelligentMemorySystem) -> None:
 
 
 def _is_statement(text: str) -> bool:
-    return not (only_asks(text) or _only_requests(text) or _greeting(text))
+    return not (only_asks(text) or _asks_unmarked(text) or _only_requests(text) or _greeting(text))
 
 
 def _answer(system: IntelligentMemorySystem, asked: Message, before: Sequence[Message]) -> Answer:

@@ -150,7 +150,7 @@ _NUMBER = re.compile(
 ).fullmatch
 _DAY_ZH = re.compile(r"[\d一二三十廿]{1,3}[号日]").fullmatch
 _OF_INFANT = re.compile("[1-4一两二三四](?:岁半?)?").fullmatch
-"""An age at which nobody writes: that of a child or a pet."""
+"""An age at which no one writes yet: that of a child or a pet."""
 _IT = re.compile(r"\b(?:it|that|them)(?=[.!\s]*\Z)|(?:它们?|这个|那个)(?=[。！!\s]*\Z)", re.IGNORECASE).sub
 _TRANSFERRED = re.compile(r"\b(?:transferred|reassigned|posted) to\b", re.IGNORECASE).search
 _NAMES = frozenset(
@@ -632,7 +632,7 @@ _OF_ME, _KNOWN_TO = LazyPattern("[我俺咱]").search, frozenset(("friend", "col
 def _whole_name(read: RuleMatch, likely: Iterable[RuleMatch], ruled: Iterable[RuleMatch], sentence: str) -> str:
     """The subject that a reader read, whole where it read a part of a name (旺 of 旺财); no more of it than a rule reads.
 
-    A lone character is nobody: 领 of 领养.
+    A lone character is no name: 领 of 领养.
     """
     read_as, ruled_as = (
         [sentence[one.object_start : one.object_end] for one in some if one.relation in _NAMED_AS]

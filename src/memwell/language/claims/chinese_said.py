@@ -40,7 +40,7 @@ class ChineseSubject(NamedTuple):
 
 
 class NotOfSpeaker(NamedTuple):
-    """A clause that is about someone else, and whom (nobody where that is not known), or that states nothing."""
+    """A clause that is about someone else, and whom (no one where that is not known), or that states nothing."""
 
     start: int
     end: int

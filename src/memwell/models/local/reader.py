@@ -200,7 +200,7 @@ def _chinese_subject(text: str, part: PlacedPieces, first: int, last: int) -> _S
     relative = next((one for one in places if text[slice(*one)] in _KIN_ZH), None)
     titled = None if relative is None else _TITLED(text, max(0, relative[0] - 1))
     if titled is not None:
-        # 张阿姨 is nobody's aunt.
+        # 张阿姨 is no aunt of the speaker's.
         return _Subject(titled.start(), titled[0])
     if relative is None:
         return _Subject(start, text[start:end])

@@ -42,7 +42,8 @@ def test_what_no_rule_knows_is_understood_by_the_vector(question: str, relation:
     "question",
     [
         "which firm pays my sister these days", "do I still go climbing?", "recommend a film for tonight",
-        "what did the plumber say about the boiler", "我姐现在落脚在哪个区", "我还打羽毛球吗", "帮我写封邮件给房东",
+        "what did the plumber say about the boiler", "How many projects am I working on besides my thesis?",
+        "我姐现在落脚在哪个区", "我还打羽毛球吗", "帮我写封邮件给房东",
     ],
 )  # fmt: skip
 def test_what_is_of_others_or_asks_whether_is_no_question_for_a_fact_of_the_speaker(question: str):

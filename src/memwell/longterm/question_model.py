@@ -78,7 +78,7 @@ def asked_fact(query: str, asked: QueryVector, *, former: bool = False, of_a_tim
 
 def may_be_of_speaker(query: str) -> bool:
     """Whether a question may ask for a fact of who asks: not of one of their people, and not whether something is so."""
-    if "\n" in query.strip() or asks_whether(query):
+    if "\n" in query.strip() or asks_whether(query) or _COUNTS(query):
         return False
     whom = asked_of(query)
     if whom is None and query.isascii() and EN_KIN_ENDS.isdisjoint(ascii_words(query.replace("'", " "))):
@@ -86,4 +86,9 @@ def may_be_of_speaker(query: str) -> bool:
     return whom == ""
 
 
+_COUNTS = re.compile(
+    "\\bhow (?:many|much|long|often|far)\\b|多久|(?<!号)(?<!号码)(?<!电话)(?<!号是)多少|几[个次天年月只条位本回遍]",
+    re.IGNORECASE,
+).search
+"""What is counted is in several memories, or in one that states no such fact."""
 _ME = re.compile(r"\b(?:I|me|my|mine|we|our|us)\b", re.IGNORECASE).search

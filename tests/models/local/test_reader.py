@@ -96,6 +96,7 @@ def test_who_introduces_themselves_has_that_name(text: str):
     "text",
     [
         "me and Gwen are off to Wales on Friday", "Ruth got married yesterday",
+        "We changed practice so Dr Whitfield looks after me now",
         "biscuit didn't wake up. 19 years old.",
     ],
 )  # fmt: skip

@@ -702,7 +702,9 @@ def _is_mistaken(read: RuleMatch, sentence: str) -> bool:
         return _calls_other(before, sentence[read.object_start : read.object_end], sentence[read.object_end :])
     if read.relation == "allergic_to":
         return _IS_SPARED(sentence) is not None
-    if read.relation == "occupation" and _APPLIES(before):
+    if (read.relation == "occupation" and _APPLIES(before)) or (
+        read.relation == "lives_in" and before.endswith(" with ")
+    ):
         return True
     if read.relation == "child" and not (read.subject or read.kin):
         return bool(_OF_THEIRS(before)) or bool(_MY_BOY(before) and not OF_A_CHILD(sentence))
@@ -730,7 +732,8 @@ _GRADUATED = LazyPattern("毕业|畢業|母校|校友|学历|\\d届|出身|[读�
 
 def _is_no_love(read: RuleMatch, before: str, sentence: str) -> bool:
     """Whether whom a reader takes for the partner is to be married, or only in company: "Me and Gwen are off to Wales"."""
-    if read.relation == "married_to" and _TO_MARRY(before):
+    name = sentence[read.object_start : read.object_end]
+    if (read.relation == "married_to" and _TO_MARRY(before)) or _TITLED(name) or _TITLED_BEFORE(before):
         return True
     if read.subject or read.kin or read.negated:
         return False
@@ -808,6 +811,7 @@ _NO_SCHOOL = LazyPattern(
     r"gym\b|\bfitness\b|\bhospital|\bclinic\b|\bcheck-?ups?\b|\bappointments?\b|\b(?:night|day|late)s at\b|\bshifts?\b",
     re.IGNORECASE,
 ).search
+_TITLED_BEFORE = LazyPattern(r"\b(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\.? \Z").search
 _TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
 _OF_BIRTH = LazyPattern(
     r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",

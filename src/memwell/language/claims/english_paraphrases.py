@@ -228,6 +228,20 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
+            " off the ",
+            r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Zz]umba|[Tt]ennis|[Ff]ootball|[Gg]olf|[Pp]ilates|[Rr]ugby)"
+            r"(?:['’]s| is) off the (?:table|cards|agenda)\b",
+            "I quit {o}",
+        ),
+        (
+            " in ",
+            r"(?:\b(?:I|[Ww]e)(?:['’]ve| have)? |\A\W*)(?:(?i:just|finally) )*"
+            r"(?i:got|found|rented|took|signed for) (?:an?|our|my)(?: own| little| tiny| new)* "
+            r"(?:(?:one|two|three|[123])[- ]bed(?:room)?(?: flat| place| house| apartment)?|studio"
+            rf"|bedsit|flatshare|houseshare) (?:in|near) {_PLACE}",
+            "I moved to {o}",
+        ),
+        (
             " after all",
             r"\b(?P<o>[A-Za-z]+(?: nuts)?)(?:['’]s| is| are) (?:fine|ok|okay|safe|alright)(?:"
             r"(?: for me)? after all\b(?=.*\b(?:notes?|tests?|clinic|allerg\w*|hives|doctor|gp)\b)| for me after all\b)",

@@ -231,7 +231,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             " off the ",
             r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Zz]umba|[Tt]ennis|[Ff]ootball|[Gg]olf|[Pp]ilates|[Rr]ugby)"
             r"(?:['’]s| is) off the (?:table|cards|agenda)\b",
-            "I quit {o}",
+            "I stopped doing {o}",
         ),
         (
             " in ",
@@ -257,7 +257,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             " for me",
             r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Tt]ennis|[Ff]ootball|[Gg]olf|[Jj]udo|[Bb]allet|[Rr]ugby)"
             r"(?:['’]s| is) (?:finished|done|over|history)(?: with)? for me\b",
-            "I quit {o}",
+            "I stopped doing {o}",
         ),
         (
             "avoid",

@@ -519,6 +519,7 @@ class RecallingMemory(MemoryBase):
 
     arecall = asyncify(recall)
     aexchanges = asyncify(exchanges)
+    afact_asked = asyncify(fact_asked)
     asimilarities = asyncify(similarities)
     aget = asyncify(get)
     amemories = asyncify(memories)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 import memwell.longterm
 from benchmarks.report import Grid, Section, show
-from memwell.language.fact_questions import fact_question
+from memwell.language.claims import FAVOURITE, USER
+from memwell.language.fact_questions import FactQuestion, fact_question, relations_with
+from memwell.language.words import han_share
 from memwell.longterm.question_model import QuestionModel, may_be_of_speaker
 from memwell.models.local import LocalEmbedder
 
@@ -49,42 +51,37 @@ def learnt(vectors: Floats, wanted: Floats, name: str, relations: Iterable[str])
 def judged(rows: list[dict[str, Any]], vectors: Floats, wanted: Floats, name: str, relations: list[str]) -> Section:
     """How many are understood, by the rules and where these say nothing by a model that has not seen them."""
     folds = np.random.default_rng(0).integers(0, _FOLDS, len(rows))
-    found: list[tuple[set[str], bool]] = [(set(), False)] * len(rows)
+    found: list[tuple[set[str], set[str]]] = [(set(), set())] * len(rows)
     for fold in range(_FOLDS):
         model = learnt(vectors[folds != fold], wanted[folds != fold], name, relations)
         for at in np.flatnonzero(folds == fold):
             known = fact_question(rows[at]["text"])
             likely = model.fact(vectors[at]) if known is None and may_be_of_speaker(rows[at]["text"]) else None
-            found[at] = (set() if likely is None else set(likely.relations), known is not None)
+            found[at] = (_relations(known), _relations(likely))
     grid = Grid(
         "Questions, each judged by a model that has not seen it",
-        [
-            "",
-            "questions",
-            "understood by rules",
-            "right by the model",
-            "another relation",
-            "taken for one, of those for none",
-        ],
+        ["", "questions", "of those for a fact: right", "another fact", "of those for none: taken for one"],
     )
     for language, chinese in (("English", False), ("Chinese", True)):
-        some = [at for at, row in enumerate(rows) if row["text"].isascii() is not chinese or not chinese]
-        some = [at for at in some if any("\u4e00" <= sign <= "\u9fff" for sign in rows[at]["text"]) is chinese]
-        asks = [at for at in some if rows[at]["relations"]]
-        right = sum(bool(found[at][0] & set(rows[at]["relations"])) for at in asks)
-        wrong = sum(bool(found[at][0]) for at in asks) - right
-        rest = [at for at in some if not rows[at]["relations"]]
-        grid.add(
-            language,
-            f"{len(asks)} + {len(rest)}",
-            f"{sum(found[at][1] for at in asks)}",
-            f"{right}",
-            f"{wrong}",
-            f"{sum(bool(found[at][0]) for at in rest)}",
-        )
+        some = [at for at, row in enumerate(rows) if (han_share(row["text"]) > 0.0) is chinese]
+        for way, by in (("rules", 0), ("the model besides", 1)):
+            asks = [(found[at][by], set(rows[at]["relations"])) for at in some if rows[at]["relations"]]
+            rest = [found[at][by] for at in some if not rows[at]["relations"]]
+            right = sum(bool(one & wanted) for one, wanted in asks)
+            wrong = sum(bool(one) for one, _ in asks) - right
+            taken = sum(map(bool, rest))
+            grid.add(f"{language}, {way}", f"{len(asks)} + {len(rest)}", f"{right}", f"{wrong}", f"{taken}")
     section = Section("what questions ask for")
     section.grids.append(grid)
     return section
+
+
+def _relations(asked: FactQuestion | None) -> set[str]:
+    """By what a question is taken to ask of the speaker; a favourite is liked."""
+    if asked is None or asked.subject != USER:
+        return set()
+    relations = asked.relations or relations_with(asked.called)
+    return {"likes" if one.startswith(FAVOURITE) else one for one in relations}
 
 
 def main() -> None:

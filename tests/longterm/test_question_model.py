@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 import memwell
-from memwell.language.claims.stated import StatedFact, likely_facts
+from memwell.language.claims import claims
+from memwell.language.claims.stated import StatedFact, likely_facts, stated_facts
 from memwell.language.fact_questions import fact_question
 from memwell.longterm.indexing import read_by_model
 from memwell.longterm.question_model import LEAST, default_model
@@ -106,6 +107,14 @@ def test_what_is_stated_is_not_likely_as_well_and_denials_and_secrets_are_neithe
     assert not any(one.relation == "lives_in" for one in likely_facts(text, stated, read_by_model))
     assert not likely_facts("I no longer live in Leeds.", (), read_by_model)
     assert not likely_facts("My password is hunter2.", (), read_by_model)
+
+
+def test_what_is_likely_of_another_is_not_the_speakers():
+    text = "大刘换手机号了，13700551928"
+    said = stated_facts(claims(text, time=NOW, reader=read_by_model))
+    assert ("大刘", "phone", "13700551928") in {one[:3] for one in said}
+    assert not [one for one in likely_facts(text, said, read_by_model) if one.subject == "user"]
+    assert any(one.subject == "user" for one in likely_facts("江宁的房子退了，行李都寄苏州", (), read_by_model))
 
 
 def test_a_changed_text_no_longer_likely_states_what_it_did():

@@ -588,8 +588,8 @@ def _superseded(
     judged = list(compared)
     for at, one in enumerate(compared):
         states = 0.0 if fact is None else fact.probability * how_likely_stated(one, fact, names)
-        if states > 0.0:
-            least = _STATES_ASKED if fact is None or fact.is_answered_by_any else _OF_MANY
+        if fact is not None and states > 0.0:
+            least = _STATES_ASKED if fact.is_answered_by_any else _OF_MANY
             relevant[one.id] = max(relevant[one.id], least * states)
             compared[at] = one._replace(relevance=relevant[one.id])
             judged[at] = compared[at] if states == 1.0 else one

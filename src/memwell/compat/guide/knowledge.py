@@ -453,8 +453,12 @@ _ASKS_UNMARKED = re.compile(
 """How people ask on phones, without a mark: 我生日是哪天, "planning dinners, do I eat meat or not"."""
 
 
+_LONGEST_UNMARKED = 120
+
+
 def _asks_unmarked(text: str) -> bool:
-    return _ASKS_UNMARKED(text) is not None and not claims(text, time=now())
+    short = len(text) <= _LONGEST_UNMARKED
+    return short and _ASKS_UNMARKED(text) is not None and not claims(text, time=now())
 
 
 def _only_requests(text: str) -> bool:

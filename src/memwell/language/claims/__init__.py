@@ -247,7 +247,8 @@ def readings(text: str, reader: Reader, speaker: str = "") -> Iterator[Claim]:
     spans = _runs(written)
     likely = _likely(reader, written, spans)
     for start, end, sentence in spans:
-        for one in _within(likely, start, end):
+        read = _within(likely, start, end)
+        for one in _of_whom(read, sentence) if _HAN(sentence) else read:
             words = sentence[one.object_start : one.object_end]
             if words and not is_secret(one.relation, words) and (_HAN(sentence) or not _is_mistaken(one, sentence)):
                 subject = _subject(one, speaker.strip() or USER)
@@ -811,8 +812,8 @@ _NO_SCHOOL = LazyPattern(
     r"gym\b|\bfitness\b|\bhospital|\bclinic\b|\bcheck-?ups?\b|\bappointments?\b|\b(?:night|day|late)s at\b|\bshifts?\b",
     re.IGNORECASE,
 ).search
-_TITLED_BEFORE = LazyPattern(r"\b(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\.? \Z").search
-_TITLED = LazyPattern(r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)\b").match
+_TITLE = "(?:Mr|Mrs|Ms|Miss|Dr|Prof|Doctor)"
+_TITLED, _TITLED_BEFORE = LazyPattern(rf"{_TITLE}\b").match, LazyPattern(rf"\b{_TITLE}\.? \Z").search
 _OF_BIRTH = LazyPattern(
     r"birth|\bborn\b|\bb-?day|\bbig day\b|\bturn(?:s|ed|ing)?\b|\b(?:I['’]ll|will|to) be \d|\bdob\b|\bcake\b|\bcandles\b",
     re.IGNORECASE,

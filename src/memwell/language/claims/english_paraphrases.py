@@ -228,12 +228,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
-            " off the ",
-            r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Zz]umba|[Tt]ennis|[Ff]ootball|[Gg]olf|[Pp]ilates|[Rr]ugby)"
-            r"(?:['’]s| is) off the (?:table|cards|agenda)\b",
-            "I stopped doing {o}",
-        ),
-        (
             " in ",
             r"(?:\b(?:I|[Ww]e)(?:['’]ve| have)? |\A\W*)(?:(?i:just|finally) )*"
             r"(?i:got|found|rented|took|signed for) (?:an?|our|my)(?: own| little| tiny| new)* "
@@ -243,20 +237,14 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " after all",
-            r"\b(?P<o>[A-Za-z]+(?: nuts)?)(?:['’]s| is| are) (?:fine|ok|okay|safe|alright)(?:"
-            r"(?: for me)? after all\b(?=.*\b(?:notes?|tests?|clinic|allerg\w*|hives|doctor|gp)\b)| for me after all\b)",
+            r"\A(?=.*(?:\b(?:notes?|test(?:s|ed)?|clinic|hives|doctor|gp)\b|allerg|for me after)).*?\b"
+            r"(?P<o>[A-Za-z]+(?: nuts)?)(?:['’]s| is| are) (?:fine|ok|okay|safe|alright)(?: for me)? after all\b",
             "I am no longer allergic to {o}",
         ),
         (
-            "clinic",
-            r"\b(?:[Cc]linic|[Tt]est(?:s|ed)?)\b[^.!?]*?\b(?P<o>[a-z]+)(?:['’]s| is| are) (?:fine|ok|okay|safe)"
-            r" after all\b",
-            "I am no longer allergic to {o}",
-        ),
-        (
-            " for me",
-            r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Tt]ennis|[Ff]ootball|[Gg]olf|[Jj]udo|[Bb]allet|[Rr]ugby)"
-            r"(?:['’]s| is) (?:finished|done|over|history)(?: with)? for me\b",
+            "",
+            r"\A\W*(?P<o>[A-Za-z]+ing|[Yy]oga|[Zz]umba|[Tt]ennis|[Ff]ootball|[Gg]olf|[Jj]udo|[Bb]allet|[Pp]ilates|[Rr]ugby)"
+            r"(?:['’]s| is) (?:(?:finished|done|over|history)(?: with)? for me|off the (?:table|cards|agenda))\b",
             "I stopped doing {o}",
         ),
         (

@@ -42,13 +42,14 @@ def likely_facts(text: str, said: Iterable[StatedFact], reader: Reader, speaker:
 
     It is no fact: it only helps to find the memory, where a question asks for such a thing.
     """
-    known = {one[:2] for one in said}
+    # What is stated of one is not likely of another: 大刘换手机号了，13700551928.
+    known = {pair for one in said for pair in ((one.subject, one.relation), (one.relation, one.object))}
     found = (
         StatedFact(one.subject.lower(), one.relation, one.object.lower(), negated=False)
         for one in readings(text, reader, speaker)
         if one.confidence >= _LIKELY and not one.negated
     )
-    return tuple(dict.fromkeys(one for one in found if one[:2] not in known))
+    return tuple(dict.fromkeys(one for one in found if known.isdisjoint((one[:2], one[1:3]))))
 
 
 @lru_cache(_MANY)
